@@ -1,0 +1,3 @@
+module github.com/hybridlimit/hybrid
+
+go 1.26.0

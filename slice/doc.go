@@ -1,0 +1,7 @@
+// Package slice holds what one node knows of an account in its own memory:
+// the cell that admits requests, the lease behind it, the table of keys, and
+// the values that travel to the store ([Settle]) and come back ([Grant]).
+//
+// It is a leaf: it knows no Redis, reads no clock and starts no goroutine.
+// Whoever calls it passes times and numbers in.
+package slice
