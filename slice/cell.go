@@ -1,0 +1,124 @@
+package slice
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// Cell is the tokens that one node may admit from for one key, and the tick at
+// which they die: one atomic word, so that no request ever pairs the tokens of
+// one lease with the life of another.
+//
+// Invariant: the tokens in the cell are covered by the account in the store
+// until the expiry. Takes come from any goroutine and only lower the tokens;
+// everything else is done by whoever holds the account's lock, so a settle
+// never races with another settle over one cell.
+//
+// The zero Cell is empty and ready to use.
+type Cell struct {
+	word atomic.Uint64 // expiry Tick << 32 | tokens
+	low  atomic.Uint32 // ask for a refill when the tokens fall to this
+	cost atomic.Uint32 // the largest cost above 1 taken since LargestCost was last read
+}
+
+func pack(t Tick, tokens int64) uint64       { return uint64(t)<<32 | uint64(tokens) }
+func unpack(w uint64) (t Tick, tokens int64) { return Tick(w >> 32), int64(uint32(w)) }
+
+// Take takes n ≥ 1 tokens, if the cell holds so many and dead has not reached
+// its expiry. It returns the tokens that are left. It reads no clock, takes no
+// lock and allocates nothing.
+//
+// The watermark is loaded in each round, after the word: the word that the
+// compare-and-swap confirms was alive when it was loaded.
+func (c *Cell) Take(n int64, dead *Watermark) (left int64, ok bool) {
+	for {
+		w := c.word.Load()
+		expiry, tokens := unpack(w)
+		if n > tokens || !expiry.After(dead.Now()) {
+			return 0, false
+		}
+		if c.word.CompareAndSwap(w, w-uint64(n)) {
+			if n > 1 {
+				c.noteCost(n)
+			}
+			return tokens - n, true
+		}
+	}
+}
+
+// noteCost keeps the largest cost. A lost race with another cost is harmless:
+// the value guides sizing only, and both costs will be seen again.
+func (c *Cell) noteCost(n int64) {
+	if uint32(n) > c.cost.Load() {
+		c.cost.Store(uint32(n))
+	}
+}
+
+// Crossed reports whether the take of n that left so many tokens was the one
+// that reached the low-water mark: exactly one take per filling is.
+func (c *Cell) Crossed(left, n int64) bool {
+	low := int64(c.low.Load())
+	return left <= low && left+n > low
+}
+
+// SetLow sets the low-water mark.
+func (c *Cell) SetLow(tokens int64) { c.low.Store(uint32(min(tokens, math.MaxUint32))) }
+
+// LargestCost returns the largest cost taken since the last call, and at least
+// 1 if anything could have been taken.
+func (c *Cell) LargestCost() int64 {
+	if c.cost.Load() == 0 {
+		return 1
+	}
+	return int64(c.cost.Swap(0))
+}
+
+// Tokens returns the tokens in the cell, alive or dead.
+func (c *Cell) Tokens() int64 {
+	_, tokens := unpack(c.word.Load())
+	return tokens
+}
+
+// Alive returns the tokens that a Take could get.
+func (c *Cell) Alive(dead *Watermark) int64 {
+	expiry, tokens := unpack(c.word.Load())
+	if !expiry.After(dead.Now()) {
+		return 0
+	}
+	return tokens
+}
+
+// Expired reports whether the cell's expiry has passed.
+func (c *Cell) Expired(dead *Watermark) bool {
+	expiry, _ := unpack(c.word.Load())
+	return !expiry.After(dead.Now())
+}
+
+// withhold leaves at most keep tokens in the cell and returns how many there
+// were. What it removed can no longer be spent, so it can be offered back.
+func (c *Cell) withhold(keep int64) (before int64) {
+	for {
+		w := c.word.Load()
+		expiry, tokens := unpack(w)
+		if tokens <= keep || c.word.CompareAndSwap(w, pack(expiry, keep)) {
+			return tokens
+		}
+	}
+}
+
+// add puts tokens into the cell without touching its expiry.
+func (c *Cell) add(tokens int64) { c.word.Add(uint64(tokens)) }
+
+// renew adds tokens and moves the expiry, in one step.
+func (c *Cell) renew(expiry Tick, tokens int64) {
+	for {
+		w := c.word.Load()
+		_, have := unpack(w)
+		if c.word.CompareAndSwap(w, pack(expiry, have+tokens)) {
+			return
+		}
+	}
+}
+
+// clear empties the cell.
+func (c *Cell) clear() { c.word.Store(0) }

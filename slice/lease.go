@@ -1,0 +1,105 @@
+package slice
+
+// Lease is a node's side of the ledger for one cell: which lease its tokens
+// belong to, and what the store has yet to be told of them. A settle is
+// prepared by Report and ended by exactly one of Ran, NotRun and Lost.
+//
+// The caller holds the account's lock in every method; only Takes on the cell
+// run at the same time. At most one settle is in flight: between Report and its
+// end no method but GiveBack may be called.
+//
+// Ledger invariant: base − (tokens in the cell) is what was spent and not yet
+// reported, and is never negative.
+type Lease struct {
+	tag    Tag
+	base   int64 // tokens in the cell if nothing had been spent since the last report
+	marked bool  // the outcome of a settle is unknown: use up what is here, say nothing of it
+	sent   Usage // what the settle in flight reported
+}
+
+// Holds reports whether there is a lease to report, renew or return.
+func (l *Lease) Holds() bool { return l.tag != Tag{} }
+
+// Marked reports whether a settle's outcome was lost: until the lease ends
+// settles carry only needs.
+func (l *Lease) Marked() bool { return l.marked }
+
+// Unreported returns the tokens spent since the last report.
+func (l *Lease) Unreported(c *Cell) int64 { return l.base - c.Tokens() }
+
+// Report starts a settle: it says what was spent, keeps at most keep tokens in
+// the cell for renewal and takes the others out of it for return.
+//
+// The returned tokens leave the cell before the call is sent. Were they left
+// there until the reply, they could be spent here and granted elsewhere.
+func (l *Lease) Report(c *Cell, keep int64) Usage {
+	l.sent = Usage{}
+	if l.marked || !l.Holds() {
+		return l.sent
+	}
+	before := c.withhold(keep)
+	held := min(before, keep)
+	l.sent = Usage{Tag: l.tag, Spent: l.base - before, Returned: before - held, Held: held}
+	l.base = held
+	return l.sent
+}
+
+// Ran ends a settle that the store executed. The expiry is the local tick at
+// which the lease of the grant ends, guard included.
+func (l *Lease) Ran(c *Cell, g Grant, expiry Tick) {
+	if l.marked {
+		return // only needs were sent, nothing was granted
+	}
+	if g.Dropped {
+		c.clear()
+		l.base = 0
+		l.sent.Held = 0
+	}
+	if l.sent.Held == 0 && g.Granted == 0 {
+		c.clear()
+		*l = Lease{}
+		return
+	}
+	l.base += g.Granted
+	l.tag = g.Tag
+	c.renew(expiry, g.Granted)
+}
+
+// NotRun ends a settle that was certainly not executed: the numbers come back.
+func (l *Lease) NotRun(c *Cell) {
+	c.add(l.sent.Returned)
+	l.base += l.sent.Spent + l.sent.Returned
+	l.sent = Usage{}
+}
+
+// Lost ends a settle whose outcome is unknown. Tokens that it held for renewal
+// belong to the old lease or to a new one, nobody can say which: the slice is
+// marked and never spoken of again. It stays usable until its old expiry, which
+// both leases cover. A settle that held nothing leaves nothing to be in doubt:
+// whenever it runs, it takes out of the ledger just what this node no longer has.
+func (l *Lease) Lost() {
+	switch {
+	case l.marked || l.sent.Tag == Tag{}:
+	case l.sent.Held > 0:
+		l.marked = true
+	default:
+		*l = Lease{}
+	}
+}
+
+// Lapse gives the lease up without telling the store, which forgets it by
+// itself at the end of the next epoch.
+func (l *Lease) Lapse(c *Cell) {
+	c.clear()
+	*l = Lease{}
+}
+
+// GiveBack puts n spent tokens back into the cell, if so many were spent and
+// not reported and the lease still lives. It may be called at any time.
+func (l *Lease) GiveBack(c *Cell, n int64, dead *Watermark) bool {
+	if !l.Holds() || c.Expired(dead) || l.Unreported(c) < n {
+		return false
+	}
+	c.add(n)
+	return true
+}
