@@ -12,9 +12,16 @@ package slice
 // reported, and is never negative.
 type Lease struct {
 	tag    Tag
-	base   int64 // tokens in the cell if nothing had been spent since the last report
-	marked bool  // the outcome of a settle is unknown: use up what is here, say nothing of it
-	sent   Usage // what the settle in flight reported
+	base   uint32 // tokens in the cell if nothing had been spent since the last report
+	sent   report
+	marked bool // the outcome of a settle is unknown: use up what is here, say nothing of it
+}
+
+// report is what the settle in flight says of the slice. Every number is at
+// most MaxSlice, and there is one for every key: hence the width.
+type report struct {
+	spent, returned, held uint32 // tokens
+	made                  bool   // a lease was spoken of
 }
 
 // Holds reports whether there is a lease to report, renew or return.
@@ -25,7 +32,7 @@ func (l *Lease) Holds() bool { return l.tag != Tag{} }
 func (l *Lease) Marked() bool { return l.marked }
 
 // Unreported returns the tokens spent since the last report.
-func (l *Lease) Unreported(c *Cell) int64 { return l.base - c.Tokens() }
+func (l *Lease) Unreported(c *Cell) int64 { return int64(l.base) - c.Tokens() }
 
 // Report starts a settle: it says what was spent, keeps at most keep tokens in
 // the cell for renewal and takes the others out of it for return.
@@ -33,15 +40,16 @@ func (l *Lease) Unreported(c *Cell) int64 { return l.base - c.Tokens() }
 // The returned tokens leave the cell before the call is sent. Were they left
 // there until the reply, they could be spent here and granted elsewhere.
 func (l *Lease) Report(c *Cell, keep int64) Usage {
-	l.sent = Usage{}
+	l.sent = report{}
 	if l.marked || !l.Holds() {
-		return l.sent
+		return Usage{}
 	}
 	before := c.withhold(keep)
 	held := min(before, keep)
-	l.sent = Usage{Tag: l.tag, Spent: l.base - before, Returned: before - held, Held: held}
-	l.base = held
-	return l.sent
+	spent, returned := int64(l.base)-before, before-held
+	l.sent = report{spent: uint32(spent), returned: uint32(returned), held: uint32(held), made: true}
+	l.base = uint32(held)
+	return Usage{Tag: l.tag, Spent: spent, Returned: returned, Held: held}
 }
 
 // Ran ends a settle that the store executed. The expiry is the local tick at
@@ -53,23 +61,24 @@ func (l *Lease) Ran(c *Cell, g Grant, expiry Tick) {
 	if g.Dropped {
 		c.clear()
 		l.base = 0
-		l.sent.Held = 0
+		l.sent.held = 0
 	}
-	if l.sent.Held == 0 && g.Granted == 0 {
+	if l.sent.held == 0 && g.Granted == 0 {
 		c.clear()
 		*l = Lease{}
 		return
 	}
-	l.base += g.Granted
+	fits := min(g.Granted, MaxSlice-int64(l.base)) // more would spill into the expiry; nobody asks for more
+	l.base += uint32(fits)
 	l.tag = g.Tag
-	c.renew(expiry, g.Granted)
+	c.renew(expiry, fits)
 }
 
 // NotRun ends a settle that was certainly not executed: the numbers come back.
 func (l *Lease) NotRun(c *Cell) {
-	c.add(l.sent.Returned)
-	l.base += l.sent.Spent + l.sent.Returned
-	l.sent = Usage{}
+	c.add(int64(l.sent.returned))
+	l.base += l.sent.spent + l.sent.returned
+	l.sent = report{}
 }
 
 // Lost ends a settle whose outcome is unknown. Tokens that it held for renewal
@@ -79,8 +88,8 @@ func (l *Lease) NotRun(c *Cell) {
 // whenever it runs, it takes out of the ledger just what this node no longer has.
 func (l *Lease) Lost() {
 	switch {
-	case l.marked || l.sent.Tag == Tag{}:
-	case l.sent.Held > 0:
+	case l.marked || !l.sent.made:
+	case l.sent.held > 0:
 		l.marked = true
 	default:
 		*l = Lease{}

@@ -1,0 +1,136 @@
+package precheck
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// maxSegments bounds the walk over the history at one access of a floor.
+const maxSegments = 16
+
+// History is the size M of a limiter's fleet over time, as one node saw it. It
+// gives a floor its share of the past as well as of the present: a key that was
+// idle while nodes came and went is clipped and filled as if it had been
+// visited at each change.
+//
+// The word points to an immutable value. Writer: one, the heartbeat, which
+// stores a changed copy. Readers: every access of a floor. A reader that still
+// sees the old value acts as if it had come just before the change.
+//
+// The zero History has seen no fleet yet: nothing is earned.
+type History struct {
+	past atomic.Pointer[past]
+}
+
+type past struct {
+	lost     segment   // what is older than the segments: since when there is a floor, and the largest M until they begin
+	segments []segment // oldest first, at most maxSegments; the last one goes on
+}
+
+// segment says that the fleet had m nodes from a moment on. m = 0: this node
+// had no floor then.
+type segment struct {
+	from int64
+	m    int
+}
+
+// Set says that the fleet has m nodes from now on. With m = 0 this node has no
+// floor: what its floors held is gone, and they earn nothing.
+func (h *History) Set(now int64, m int) {
+	old := h.past.Load()
+	if old == nil {
+		old = &past{lost: segment{from: now}}
+	} else if last := old.segments[len(old.segments)-1]; last.m == m {
+		return
+	} else {
+		now = max(now, last.from)
+	}
+	h.past.Store(old.with(segment{from: now, m: m}))
+}
+
+// with returns a copy that ends with s. When there are too many segments the
+// oldest leaves, and only its M is kept.
+func (p *past) with(s segment) *past {
+	next, keep := &past{lost: p.lost}, p.segments
+	if len(keep) == maxSegments {
+		next.lost = p.lost.forget(keep[0], keep[1].from)
+		keep = keep[1:]
+	}
+	next.segments = append(append(make([]segment, 0, len(keep)+1), keep...), s)
+	return next
+}
+
+// forget adds a segment that ends at end to what is lost.
+func (s segment) forget(old segment, end int64) segment {
+	if old.m == 0 {
+		return segment{from: end}
+	}
+	return segment{from: s.from, m: max(s.m, old.m)}
+}
+
+// M returns the fleet size last set, 0 before the first Set.
+func (h *History) M() int {
+	p := h.past.Load()
+	if p == nil {
+		return 0
+	}
+	return p.segments[len(p.segments)-1].m
+}
+
+// Share returns this node's present share of whole: the floor that a key may
+// have now.
+func (h *History) Share(whole Size) Size { return share(whole, h.M()) }
+
+// share is 1/m of whole, with room for whole tokens only. The rounding forgives
+// what a product such as 0.57·100 loses in binary.
+func share(whole Size, m int) Size {
+	if m <= 0 {
+		return Size{}
+	}
+	s := whole.Over(float64(m))
+	s.Cap = math.Floor(s.Cap * (1 + 1e-12))
+	return s
+}
+
+// Earned returns the level that a bucket with the given level at from has
+// reached at to. Its size is whole/M(t) at each moment. What happened before
+// the oldest segment that is kept counts as earning nothing.
+func (h *History) Earned(level float64, from, to int64, whole Size) float64 {
+	return h.earned(level, from, from, to, whole)
+}
+
+// earned is Earned for a bucket that earns nothing before the moment earn; its
+// level is clipped all along.
+func (h *History) earned(level float64, from, earn, to int64, whole Size) float64 {
+	p := h.past.Load()
+	if p == nil {
+		return 0
+	}
+	if from < p.segments[0].from {
+		level = p.lost.clip(level, from, whole)
+	}
+	for i, s := range p.segments {
+		end := int64(math.MaxInt64)
+		if i+1 < len(p.segments) {
+			end = p.segments[i+1].from
+		}
+		if end < from || s.from > to {
+			continue
+		}
+		size := share(whole, s.m)
+		if begin := max(earn, s.from); min(end, to) > begin {
+			level += size.Rate * float64(min(end, to)-begin)
+		}
+		level = min(level, size.Cap)
+	}
+	return max(level, 0)
+}
+
+// clip clips a level that is older than the segments to the smallest share that
+// the node had since. Before that it had no floor.
+func (s segment) clip(level float64, from int64, whole Size) float64 {
+	if from < s.from {
+		return 0
+	}
+	return min(level, share(whole, s.m).Cap)
+}
