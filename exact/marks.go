@@ -1,0 +1,75 @@
+package exact
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+const (
+	markTTL  = time.Minute // a mark that no holder has seen by then is of no use
+	maxMarks = 4096        // kept at once, the newest
+)
+
+func (s *Store) marksKey() string { return s.prefix + ":{}r1" }
+
+// Mark tells the nodes that hold slices of these accounts that the tokens
+// are needed. Repeating it is harmless: an account and cost has one mark,
+// which moves to the newest time.
+func (s *Store) Mark(ctx context.Context, marks []slice.Mark) error {
+	if len(marks) == 0 {
+		return nil
+	}
+	key, newest := s.marksKey(), int64(0)
+	members := make([]redis.Z, len(marks))
+	for i, m := range marks {
+		members[i] = redis.Z{Score: float64(m.At), Member: strconv.FormatInt(m.Cost, 10) + ":" + m.Account}
+		newest = max(newest, m.At)
+	}
+	_, err := s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.ZAdd(ctx, key, members...)
+		pipe.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(newest-markTTL.Microseconds(), 10))
+		pipe.ZRemRangeByRank(ctx, key, 0, -maxMarks-1)
+		pipe.PExpire(ctx, key, markTTL)
+		return nil
+	})
+	return err
+}
+
+// Marks returns marks newer than since (microseconds of the store's clock),
+// the oldest first and at most most. The At of the last one is the since of
+// the next call.
+func (s *Store) Marks(ctx context.Context, since int64, most int) ([]slice.Mark, error) {
+	if most <= 0 {
+		return nil, nil
+	}
+	members, err := s.rdb.ZRangeByScoreWithScores(ctx, s.marksKey(), &redis.ZRangeBy{
+		Min: "(" + strconv.FormatInt(since, 10), Max: "+inf", Count: int64(most),
+	}).Result()
+	if err != nil {
+		return nil, err
+	}
+	marks := make([]slice.Mark, 0, len(members))
+	for _, z := range members {
+		if m, ok := readMark(z); ok {
+			marks = append(marks, m)
+		}
+	}
+	return marks, nil
+}
+
+// readMark skips what this version did not write.
+func readMark(z redis.Z) (slice.Mark, bool) {
+	member, _ := z.Member.(string)
+	text, account, ok := strings.Cut(member, ":")
+	cost, err := strconv.ParseInt(text, 10, 64)
+	if !ok || err != nil {
+		return slice.Mark{}, false
+	}
+	return slice.Mark{Account: account, Cost: cost, At: int64(z.Score)}, true
+}

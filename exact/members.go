@@ -1,0 +1,73 @@
+package exact
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+func (s *Store) membersKey(limiter string) string { return s.prefix + ":{}m1:" + limiter }
+
+// Heartbeat registers member in the fleet of each limiter, for ttl (1 ms to
+// 10^9 ms, the same for all members), and fills in the fleets' Members, Joined
+// and Err. It is sent at most once, because a repetition would not know that
+// it joined; so after an error, the next heartbeat may report Joined = false
+// although the lost one joined: whoever needs to know has to treat a
+// registration that was not confirmed within ttl as lapsed.
+func (s *Store) Heartbeat(ctx context.Context, member string, ttl time.Duration, fleets []*slice.Fleet) {
+	calls := make([]*call, len(fleets))
+	for i, f := range fleets {
+		calls[i] = newCall(heartbeatScript, 1, 2)
+		calls[i].args = append(calls[i].args, s.membersKey(f.Limiter), member, ttl.Milliseconds())
+	}
+	s.run(ctx, calls)
+	for i, f := range fleets {
+		readFleet(f, calls[i])
+	}
+}
+
+// readFleet decodes {joined, member...}.
+func readFleet(f *slice.Fleet, c *call) {
+	f.Members, f.Joined, f.Err = nil, false, c.err
+	if f.Err != nil {
+		return
+	}
+	reply, _ := c.reply.([]any)
+	if len(reply) < 2 {
+		f.Err = errReply
+		return
+	}
+	f.Joined = reply[0] == int64(1)
+	for _, m := range reply[1:] {
+		name, ok := m.(string)
+		if !ok {
+			f.Members, f.Err = nil, errReply
+			return
+		}
+		f.Members = append(f.Members, name)
+	}
+	slices.Sort(f.Members)
+}
+
+// Leave ends the registration of member in the fleets of the limiters. A
+// fleet that cannot be told finds out by itself once the ttl is over.
+func (s *Store) Leave(ctx context.Context, member string, limiters []string) error {
+	cmds, err := s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, l := range limiters {
+			pipe.ZRem(ctx, s.membersKey(l), member)
+		}
+		return nil
+	})
+	errs := []error{err}
+	for _, cmd := range cmds {
+		if e := cmd.Err(); e != nil && e != err {
+			errs = append(errs, e)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,33 @@
+package redistest
+
+import (
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+)
+
+// Mini starts a miniredis until the test ends. Its keys expire only by FastForward.
+func Mini(t testing.TB) *miniredis.Miniredis {
+	t.Helper()
+	m := miniredis.NewMiniRedis()
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// MiniClient returns a client of a fresh miniredis.
+func MiniClient(t testing.TB) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: Mini(t).Addr()})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// Both runs a test on a fresh miniredis and on a fresh Redis.
+func Both(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
+	t.Run("miniredis", func(t *testing.T) { test(t, MiniClient(t)) })
+	t.Run("redis", func(t *testing.T) { test(t, Start(t).Client(t)) })
+}

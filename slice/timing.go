@@ -1,0 +1,64 @@
+package slice
+
+import (
+	"math"
+	"time"
+)
+
+// Never is the RetryAfter of a cost that can never fit.
+const Never time.Duration = math.MaxInt64
+
+// longest is the longest wait that is not Never.
+const longest = (Never/time.Microsecond - 1) * time.Microsecond
+
+// RetryAfter is how long a caller has to wait from g on until a cost fits
+// that g refused: until used + cost ≤ B, or to the end of the window; [Never]
+// if the cost is above the burst. It is positive, in whole microseconds, and
+// rounded up such that waiting exactly that long suffices on an account that
+// nobody else uses. Tokens out on lease are expected back by then: idle
+// nodes return them, and the others are asked to.
+func RetryAfter(rule Rule, g Grant, cost int64) time.Duration {
+	if cost > rule.Burst || rule.Burst <= 0 {
+		return Never
+	}
+	if rule.Window > 0 {
+		return max(micros(windowLeft(rule, g)), time.Microsecond)
+	}
+	// The store subtracts rate × elapsed from what it last wrote: three
+	// operations at most, each off by at most one part in 2^53 of twice the
+	// burst and of what is used. The slack covers them.
+	slack := (float64(rule.Burst) + g.Used) * 0x1p-50
+	excess := g.Used + float64(cost) - float64(rule.Burst)
+	return max(micros((excess+slack)/rule.Rate+lag(g)), time.Microsecond)
+}
+
+// ResetAfter is how long it takes from g on until the account is as good as
+// never used, if nobody uses it and all leases end: until used is 0, or to
+// the end of the window. 0 if it already is.
+func ResetAfter(rule Rule, g Grant) time.Duration {
+	switch {
+	case g.Used <= 0 || rule.Burst <= 0:
+		return 0
+	case rule.Window > 0:
+		return micros(windowLeft(rule, g))
+	default:
+		return micros(g.Used/rule.Rate + lag(g))
+	}
+}
+
+// windowLeft is the time in µs from g to the end of its window.
+func windowLeft(rule Rule, g Grant) float64 {
+	return float64(rule.Window-g.Now%rule.Window) + lag(g)
+}
+
+// lag is the time in µs until the store's clock has caught up with the
+// account: it stands still till then.
+func lag(g Grant) float64 { return float64(g.Now - g.Clock) }
+
+// micros rounds up to whole microseconds, below Never.
+func micros(us float64) time.Duration {
+	if us = math.Ceil(us); us < float64(longest/time.Microsecond) {
+		return time.Duration(us) * time.Microsecond
+	}
+	return longest
+}
