@@ -20,125 +20,138 @@
 -- The script is total: no argument and no stored value raises an error, so that one poisoned account
 -- cannot stop its neighbours halfway. Numbers print as '%.0f' and '%.17g' because tostring keeps 14 digits.
 
-local E = 60000000             -- lease epoch, microseconds; part of the format
-local INT = 9007199254740992   -- 2^53, the last of the exact integers
+local E = 60000000              -- lease epoch, microseconds; part of the format
+local INT = 9007199254740992    -- 2^53, the last of the exact integers
 local SUM = 1000000000000000000 -- no account holds more
-local MAX_SLICE = 4294967295   -- what a node's cell can hold
-local MAX_TTL = 9000000000000  -- ms; above it, servers overflow
+local MAX_SLICE = 4294967295    -- what a node's cell can hold
+local MAX_TTL = 9000000000000   -- ms; above it, servers overflow
+local KEYS, ARGV, call = KEYS, ARGV, redis.pcall
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
-local format, match = string.format, string.match
-local ZERO = '0'
+local format, match, tonumber = string.format, string.match, tonumber
 
-local time = redis.pcall('TIME')
+local time = call('TIME')
 if time.err then return time end
 local clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
 
-local a, q = {}, {}            -- the account and the question at hand; reused
+-- The question at hand.
+local window, burst, rate, tag, tagWindow, spent, returned, held, charged, fallback, want, least, unit, divisor
+local need = {}                 -- cost, count, cost, count, ...
+-- The account at hand.
+local found, flags, used, ts    -- whether the key exists; reply flags; as stored
+local lent, out = {}, 0         -- by parity of the epoch 0, 1; their sum
+local epoch, index              -- of ts: the lease epoch, and the window or 0
 
 -- Whole number in lo..hi, or nil.
 local function int(s, lo, hi)
-  if s == ZERO and lo <= 0 then return 0 end
+  if s == '0' and lo <= 0 then return 0 end
   local v = tonumber(s)
   if v and v >= lo and v <= hi and v % 1 == 0 then return v end
 end
 
 -- Real number in lo..hi, or nil.
 local function real(s, lo, hi)
-  if s == ZERO and lo <= 0 then return 0 end
+  if s == '0' and lo <= 0 then return 0 end
   local v = tonumber(s)
   if v and v >= lo and v <= hi then return v end
 end
 
--- Reads the question that starts at ARGV[i]. Returns whether it is sound.
+-- Reads the question at ARGV[i]. Returns whether it is sound. What nobody looks at is not read.
 local function ask(i)
-  q.window, q.burst, q.rate = int(ARGV[i], 0, INT), int(ARGV[i + 1], 1, INT), real(ARGV[i + 2], 1e-300, INT)
-  q.tag, q.tagWindow = int(ARGV[i + 3], 0, INT), int(ARGV[i + 4], 0, INT)
-  q.spent, q.returned, q.held = int(ARGV[i + 5], 0, INT), int(ARGV[i + 6], 0, INT), int(ARGV[i + 7], 0, INT)
-  q.charged, q.fallback = real(ARGV[i + 8], -INT, INT), real(ARGV[i + 9], 0, INT)
-  q.want = int(ARGV[i + 10], 0, INT)
-  if q.want == 0 then return q.window and q.burst and q.rate and q.tag and q.tagWindow
-    and q.spent and q.returned and q.held and q.charged and q.fallback end
-  q.least, q.unit, q.divisor = int(ARGV[i + 11], 1, INT), int(ARGV[i + 12], 1, INT), int(ARGV[i + 13], 1, INT)
-  return q.window and q.burst and q.rate and q.tag and q.tagWindow and q.spent and q.returned and q.held
-    and q.charged and q.fallback and q.want and q.least and q.unit and q.divisor
+  window, burst, rate = int(ARGV[i], 0, INT), int(ARGV[i + 1], 1, INT), real(ARGV[i + 2], 1e-300, INT)
+  tag, tagWindow = int(ARGV[i + 3], 0, INT), int(ARGV[i + 4], 0, INT)
+  charged, fallback, want = real(ARGV[i + 8], -INT, INT), real(ARGV[i + 9], 0, INT), int(ARGV[i + 10], 0, INT)
+  if not (window and burst and rate and tag and tagWindow and charged and fallback and want) then return false end
+  if tag > 0 then
+    spent, returned, held = int(ARGV[i + 5], 0, INT), int(ARGV[i + 6], 0, INT), int(ARGV[i + 7], 0, INT)
+    if not (spent and returned and held) then return false end
+  end
+  if want > 0 then
+    least, unit, divisor = int(ARGV[i + 11], 1, INT), int(ARGV[i + 12], 1, INT), int(ARGV[i + 13], 1, INT)
+    if not (least and unit and divisor) then return false end
+  end
+  return true
 end
 
 -- Reads n runs of needs from ARGV[i] on. Returns whether they are sound.
 local function askNeeds(i, n)
   for j = 1, 2 * n do
-    q[j] = int(ARGV[i + j - 1], 1, INT)
-    if not q[j] then return false end
+    need[j] = int(ARGV[i + j - 1], 1, INT)
+    if not need[j] then return false end
   end
   return true
 end
 
 -- Reads the account. An unreadable state counts as lost. Returns an error text if the key cannot be read.
 local function read(key)
-  local v = redis.pcall('GET', key)
-  a.found, a.flags, a.used, a.ts, a[0], a[1] = false, 0, 0, clock, 0, 0
+  local v = call('GET', key)
+  found, flags, used, ts, out = false, 0, 0, clock, 0
+  lent[0], lent[1] = 0, 0
   if not v then return end
   if type(v) == 'table' then return v.err or 'ERR unexpected reply' end
-  a.found = true
-  local used, ts, l0, l1 = match(v, '^([%d.e+-]+) (%d+) (%d+) (%d+)$')
-  used, ts, l0, l1 = tonumber(used), tonumber(ts), tonumber(l0), tonumber(l1)
-  if used and used <= SUM and l0 + l1 <= used and ts <= INT - 3 * E then
-    a.used, a.ts, a[0], a[1] = used, ts, l0, l1
+  found = true
+  local u, t, l0, l1 = match(v, '^(%d%S*) (%d+) (%d+) (%d+)$')
+  u, t, l0, l1 = tonumber(u), tonumber(t), tonumber(l0), tonumber(l1)
+  if u and u <= SUM and l0 + l1 <= u and t <= INT - 3 * E then
+    used, ts, out = u, t, l0 + l1
+    lent[0], lent[1] = l0, l1
   else
-    a.flags = 2
+    flags = 2
   end
 end
 
 -- Drains the account up to now. At the end of epoch e the leases of e-1 are forgotten, but only after draining
 -- up to that end: drained over the whole gap without them, the account would refill while they were good.
 -- After two ends nothing is lent, so no gap needs more steps.
-local function drain(now, rate)
-  local epoch = floor(a.ts / E)
-  for e = epoch + 1, min(floor(now / E), epoch + 2) do
-    a.used = max(a[0] + a[1], a.used - rate * (e * E - a.ts))
-    a.ts = e * E
-    a[e % 2] = 0
+local function drain(now, r)
+  local first = floor(ts / E) + 1
+  for e = first, min(floor(now / E), first + 1) do
+    used = max(out, used - r * (e * E - ts))
+    ts = e * E
+    lent[e % 2] = 0
+    out = lent[0] + lent[1]
   end
-  a.used = max(a[0] + a[1], a.used - rate * (now - a.ts))
-  a.ts = now
+  used = max(out, used - r * (now - ts))
+  ts = now
 end
 
--- Brings the account to now. The clock of an account never steps back.
+-- Brings the account to the present. The clock of an account never steps back.
 local function advance()
-  local now = max(clock, a.ts)
-  a.epoch, a.window = floor(now / E), 0
-  if q.window == 0 then return drain(now, q.rate) end
-  a.window = floor(now / q.window)
-  if floor(a.ts / q.window) == a.window then return drain(now, 0) end
-  a.used, a.ts, a[0], a[1] = 0, now, 0, 0
+  local now = max(clock, ts)
+  epoch, index = floor(now / E), 0
+  if window == 0 then return drain(now, rate) end
+  index = floor(now / window)
+  if floor(ts / window) == index then return drain(now, 0) end
+  used, ts, out = 0, now, 0
+  lent[0], lent[1] = 0, 0
 end
 
 -- Books the reported slice. What its lease does not cover (forgotten, lost with the data, lent twice) is charged.
+-- Returns whether there was anything to book.
 local function report()
-  if q.tag < a.epoch - 1 or (q.window > 0 and q.tagWindow ~= a.window) then
-    a.flags = a.flags + 1
+  if tag < epoch - 1 or (window > 0 and tagWindow ~= index) then
+    flags = flags + 1
     return false
   end
-  local x, covered = q.spent + q.returned + q.held, 0
+  local x, covered = spent + returned + held, 0
   if x == 0 then return false end
-  if q.tag <= a.epoch then
-    local slot = q.tag % 2
-    covered = min(x, a[slot])
-    a[slot] = a[slot] - covered
+  if tag <= epoch then
+    covered = min(x, lent[tag % 2])
+    lent[tag % 2] = lent[tag % 2] - covered
   end
-  local slot = a.epoch % 2
-  a[slot] = a[slot] + q.held
-  a.used = max(a[0] + a[1], a.used + (x - covered) - q.returned)
+  lent[epoch % 2] = lent[epoch % 2] + held
+  out = lent[0] + lent[1]
+  used = max(out, used + (x - covered) - returned)
   return true
 end
 
--- Charges what was admitted without asking.
+-- Charges what was admitted without asking. Returns whether there was anything to charge.
 local function charge()
-  if q.charged == 0 and q.fallback == 0 then return false end
-  if q.window > 0 and q.tagWindow ~= 0 and q.tagWindow ~= a.window then return false end -- another window's
-  local used = max(a[0] + a[1], a.used + q.charged)
-  if q.charged > 0 then used = min(used, max(a.used, 2 * q.burst)) end
-  if q.fallback > 0 then used = max(used, min(q.burst, used + q.fallback)) end
-  a.used = used
+  if charged == 0 and fallback == 0 then return false end
+  if window > 0 and tagWindow ~= 0 and tagWindow ~= index then return false end -- another window's
+  local u = max(out, used + charged)
+  if charged > 0 then u = min(u, max(used, 2 * burst)) end
+  if fallback > 0 then u = max(u, min(burst, u + fallback)) end
+  used = u
   return true
 end
 
@@ -146,14 +159,14 @@ end
 local function admit(n, reply)
   local admitted, refused = 0, false
   for j = 1, n do
-    local cost, count, used = q[2 * j - 1], q[2 * j], a.used
-    local k = max(0, min(count, floor((q.burst - used) / cost)))
-    if k > 0 and used + k * cost > q.burst then -- the quotient was rounded up
+    local cost, count = need[2 * j - 1], need[2 * j]
+    local k = max(0, min(count, floor((burst - used) / cost)))
+    if k > 0 and used + k * cost > burst then -- the quotient was rounded up
       k = k - 1
-    elseif k < count and used + (k + 1) * cost <= q.burst then -- or down
+    elseif k < count and used + (k + 1) * cost <= burst then -- or down
       k = k + 1
     end
-    a.used = used + k * cost
+    used = used + k * cost
     reply[9 + j] = k
     admitted = admitted + k
     refused = refused or k < count
@@ -161,30 +174,30 @@ local function admit(n, reply)
   return admitted, refused
 end
 
--- Lends up to a share of what is free, in whole units.
+-- Lends up to a share of what is free, in whole units. Returns how much.
 local function grant()
-  local g = min(q.want, MAX_SLICE, floor((q.burst - a.used) / q.divisor))
+  local g = min(want, MAX_SLICE, floor((burst - used) / divisor))
   if g <= 0 then return 0 end
-  g = g - g % q.unit
-  if g < q.least then return 0 end
-  local slot = a.epoch % 2
-  a.used, a[slot] = a.used + g, a[slot] + g
+  g = g - g % unit
+  if g < least then return 0 end
+  used, out = used + g, out + g
+  lent[epoch % 2] = lent[epoch % 2] + g
   return g
 end
 
 -- Milliseconds that the key has to live: until it is empty by the limit at hand, or its window ends. While the
 -- clock is behind the account, that much longer. A writer with a lower limit (used > B) never shortens it.
 local function ttl(key)
-  local us = a.ts - clock
-  if q.window > 0 then
-    us = us + (a.window + 1) * q.window - a.ts
+  local us = ts - clock
+  if window > 0 then
+    us = us + (index + 1) * window - ts
   else
-    us = us + min(a.used, 2 * q.burst) / q.rate
-    if a[0] + a[1] > 0 then us = us + (a.epoch + 2) * E - a.ts end
+    us = us + min(used, 2 * burst) / rate
+    if out > 0 then us = us + (epoch + 2) * E - ts end
   end
   local ms = max(1, min(MAX_TTL, ceil(us / 1000)))
-  if a.used > q.burst then
-    local left = redis.pcall('PTTL', key)
+  if used > burst then
+    local left = call('PTTL', key)
     if type(left) == 'number' then ms = max(ms, left) end
   end
   return format('%.0f', ms)
@@ -192,36 +205,36 @@ end
 
 -- Writes the account. An empty one is deleted: that forgets its ts, which only matters after the clock stepped
 -- back, and a bucket that is full at ts may as well be full at the clock. Returns an error text if refused.
-local function write(key, used)
+local function write(key, text)
   local r
-  if a.used > 0 then
-    r = redis.pcall('SET', key, used .. format(' %.0f %.0f %.0f', a.ts, a[0], a[1]), 'PX', ttl(key))
-  elseif a.found then
-    r = redis.pcall('DEL', key)
+  if used > 0 then
+    r = call('SET', key, text .. format(' %.0f %.0f %.0f', ts, lent[0], lent[1]), 'PX', ttl(key))
+  elseif found then
+    r = call('DEL', key)
   end
   if type(r) == 'table' then return r.err end
 end
 
--- Settles the account of the question at hand.
+-- Settles one account by the question at hand, which has n runs of needs.
 local function settle(key, n)
   local err = read(key)
   if err then return {-1, err} end
   advance()
-  local reply = {0, a.ts, clock, ZERO, 0, 0, a.epoch, a.window, 0}
-  local dirty = q.tag > 0 and report()
+  local life = (epoch + 2) * E - ts
+  if window > 0 then life = min(life, (index + 1) * window - ts) end
+  local reply = {0, ts, clock, '0', 0, 0, epoch, index, life}
+  local dirty = tag > 0 and report()
   dirty = charge() or dirty
   local admitted, refused = admit(n, reply)
   local granted = 0
-  if q.want > 0 and not refused then granted = grant() end
-  local used = format('%.17g', a.used)
+  if want > 0 and not refused then granted = grant() end
+  local text = format('%.17g', used)
   -- What changes nothing writes nothing: a flood of refusals costs no writes, and leaves no rounding behind.
   if dirty or admitted > 0 or granted > 0 then
-    err = write(key, used)
+    err = write(key, text)
     if err then return {-1, err} end
   end
-  local life = (a.epoch + 2) * E - a.ts
-  if q.window > 0 then life = min(life, (a.window + 1) * q.window - a.ts) end
-  reply[1], reply[4], reply[5], reply[6], reply[9] = a.flags, used, a[0] + a[1], granted, life
+  reply[1], reply[4], reply[5], reply[6] = flags, text, out, granted
   return reply
 end
 

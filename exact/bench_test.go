@@ -1,0 +1,49 @@
+package exact
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/hybridlimit/hybrid/internal/redistest"
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// BenchmarkSettle settles 64 accounts a call, as a tick of a syncer does: each reports a slice and renews it.
+// redis-us/account is Redis's own time (INFO commandstats).
+func BenchmarkSettle(b *testing.B) {
+	rdb := redistest.Start(b).Client(b)
+	s := newStore(b, rdb)
+	ctx := context.Background()
+	batch := make([]*slice.Settle, 64)
+	for i := range batch {
+		batch[i] = &slice.Settle{Account: s.Account("api", fmt.Sprint("user-", i)), Rule: PerSecond(1000).Rule(),
+			Usage: slice.Usage{Want: 50, Least: 1, Unit: 1, Divisor: 10}}
+	}
+	s.Settle(ctx, batch)
+	rdb.ConfigResetStat(ctx)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, e := range batch {
+			if e.Outcome != slice.Ran {
+				b.Fatal(e.Err)
+			}
+			g := e.Grant
+			e.Usage.Tag, e.Usage.Spent, e.Usage.Held = g.Tag, g.Granted, 0
+		}
+		s.Settle(ctx, batch)
+	}
+	var calls, us int64
+	info := rdb.Info(ctx, "commandstats").Val()
+	fmt.Sscanf(info[indexAfter(info, "cmdstat_evalsha:"):], "calls=%d,usec=%d", &calls, &us)
+	b.ReportMetric(float64(us)/float64(calls)/64, "redis-us/account")
+}
+
+func indexAfter(s, sub string) int {
+	for i := range s {
+		if len(s)-i > len(sub) && s[i:i+len(sub)] == sub {
+			return i + len(sub)
+		}
+	}
+	return 0
+}
