@@ -1,0 +1,198 @@
+// Package imports_test keeps the data flowing one way: request → hybrid →
+// slice → precheck → exact → Redis. It reads the import clauses of every file
+// in the repository, whatever its module or build tags.
+package imports_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const (
+	module    = "github.com/hybridlimit/hybrid"
+	goRedis   = "github.com/redis/go-redis"
+	miniredis = "github.com/alicebob/miniredis"
+	rapid     = "pgregory.net/rapid"
+)
+
+// layers says which of our packages a package may import, by its folder.
+// Packages that are not in it stand outside the core and may import all of it.
+var layers = map[string][]string{
+	"slice":    {},
+	"precheck": {"slice"},
+	"exact":    {"slice"},
+	"syncer":   {"slice", "precheck"},
+	".":        {"slice", "precheck", "exact", "syncer"},
+}
+
+// speakRedis are the core packages that may import the client: exact makes
+// the calls, and the root only names its type in New.
+var speakRedis = []string{"exact", "."}
+
+// forTests must not be compiled into a program that uses the library.
+var forTests = []string{
+	module + "/internal/redistest",
+	module + "/internal/oracle",
+	miniredis,
+	rapid,
+	"testing",
+}
+
+func TestImportDirections(t *testing.T) {
+	files := 0
+	bad, err := check(os.DirFS("../.."), &files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 5 {
+		t.Fatalf("only %d Go files were found: is this the root of the repository?", files)
+	}
+	for _, b := range bad {
+		t.Error(b)
+	}
+}
+
+// check lists the violations in a source tree and counts the files it read.
+func check(tree fs.FS, files *int) (bad []string, err error) {
+	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && skipDir(name):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		*files++
+		found, err := checkFile(tree, name)
+		bad = append(bad, found...)
+		return err
+	})
+	return bad, err
+}
+
+func skipDir(name string) bool {
+	base := path.Base(name)
+	return name != "." && (base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_"))
+}
+
+func checkFile(tree fs.FS, name string) (bad []string, err error) {
+	src, err := fs.ReadFile(tree, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	for _, spec := range f.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		if why := forbidden(path.Dir(name), imported); why != "" {
+			bad = append(bad, fmt.Sprintf("%s imports %s: %s", name, imported, why))
+		}
+	}
+	return bad, nil
+}
+
+// forbidden says why the package in folder dir must not import a path, or "".
+func forbidden(dir, imported string) string {
+	if !within(dir, "internal") && !within(dir, "examples") && slices.ContainsFunc(forTests, func(p string) bool { return within(imported, p) }) {
+		return "it is for tests and examples"
+	}
+	allowed, isLayer := layers[dir]
+	if !isLayer {
+		return ""
+	}
+	if within(imported, goRedis) && !slices.Contains(speakRedis, dir) {
+		return "only " + strings.Join(speakRedis, " and ") + " speak to Redis"
+	}
+	if within(imported, module) && !slices.Contains(allowed, folder(imported)) {
+		return fmt.Sprintf("of ours, %s may import only %v", dir, allowed)
+	}
+	return ""
+}
+
+// within says whether a path is parent or lies below it.
+func within(p, parent string) bool {
+	return p == parent || strings.HasPrefix(p, parent+"/")
+}
+
+// folder is where a package of ours lies.
+func folder(imported string) string {
+	if imported == module {
+		return "."
+	}
+	return strings.TrimPrefix(imported, module+"/")
+}
+
+// A check that cannot fail proves nothing: each of these trees breaks one rule.
+func TestViolationsAreFound(t *testing.T) {
+	for _, c := range []struct{ file, imported string }{
+		{"slice/a.go", module + "/exact"},
+		{"slice/a.go", module + "/precheck"},
+		{"slice/a.go", module},
+		{"slice/a.go", module + "/internal/anything"},
+		{"slice/a.go", goRedis + "/v9"},
+		{"precheck/a.go", module + "/syncer"},
+		{"precheck/a_linux.go", goRedis + "/v9"},
+		{"exact/a.go", module + "/syncer"},
+		{"exact/a.go", module + "/precheck"},
+		{"exact/testing.go", "testing"},
+		{"syncer/a.go", module + "/exact"},
+		{"syncer/a.go", module},
+		{"syncer/a.go", goRedis + "/v9/internal"},
+		{"hybrid.go", module + "/httplimit"},
+		{"hybrid.go", module + "/internal/oracle"},
+		{"hybrid.go", miniredis + "/v2"},
+		{"hybrid.go", "testing/synctest"},
+		{"httplimit/a.go", module + "/internal/redistest"},
+		{"contrib/prom/a.go", miniredis + "/v2/server"},
+		{"contrib/prom/a.go", rapid},
+	} {
+		files := 0
+		bad, err := check(tree(c.file, c.imported), &files)
+		if err != nil || files != 1 {
+			t.Fatalf("%s: %d files, %v", c.file, files, err)
+		}
+		if len(bad) != 1 || !strings.Contains(bad[0], c.file+" imports "+c.imported) {
+			t.Errorf("%s importing %s: got %q", c.file, c.imported, bad)
+		}
+	}
+}
+
+func TestRightDirectionsPass(t *testing.T) {
+	for _, c := range []struct{ file, imported string }{
+		{"slice/a.go", "sync/atomic"},
+		{"slice/a_test.go", rapid},
+		{"precheck/a.go", module + "/slice"},
+		{"exact/a.go", goRedis + "/v9"},
+		{"syncer/a.go", module + "/precheck"},
+		{"hybrid.go", goRedis + "/v9"},
+		{"hybrid.go", module + "/syncer"},
+		{"httplimit/a.go", module},
+		{"examples/quickstart/main.go", miniredis + "/v2"},
+		{"internal/redistest/a.go", "testing"},
+		{"slice/testdata/a.go", goRedis + "/v9"},
+	} {
+		files := 0
+		if bad, err := check(tree(c.file, c.imported), &files); err != nil || len(bad) != 0 {
+			t.Errorf("%s importing %s: got %q, %v", c.file, c.imported, bad, err)
+		}
+	}
+}
+
+func tree(file, imported string) fs.FS {
+	return fstest.MapFS{file: {Data: []byte("package p\n\nimport _ " + strconv.Quote(imported) + "\n")}}
+}
