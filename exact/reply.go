@@ -3,8 +3,13 @@ package exact
 import (
 	"strconv"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/hybridlimit/hybrid/slice"
 )
+
+// badArgument is what the script answers to a settle that makes no sense.
+const badArgument = "ERR bad argument"
 
 // readReply fills in the outcomes of the settles that one call carried.
 func readReply(group []*slice.Settle, c *call) {
@@ -27,6 +32,7 @@ func readAccount(e *slice.Settle, reply any) {
 	if len(fields) == 2 {
 		if text, ok := fields[1].(string); ok {
 			e.Outcome, e.Err = slice.NotRun, refusal(text)
+			e.Lone = redis.HasErrorPrefix(e.Err, "WRONGTYPE") || text == badArgument
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -17,16 +18,16 @@ const (
 )
 
 // Settle executes each settle of the batch at most once, and fills in its
-// Outcome, Err and Grant. It returns when the client has answered for all of
+// Outcome, Err, Lone and Grant. It returns when the client has answered for all of
 // them. The settles are independent: any may fail while others run. They
 // may be for the same account; the order of execution is then that of the
 // batch, unless the server is a cluster that redirects.
 func (s *Store) Settle(ctx context.Context, batch []*slice.Settle) {
 	sound := make([]*slice.Settle, 0, len(batch))
 	for _, e := range batch {
-		e.Outcome, e.Err, e.Grant = slice.Unknown, nil, slice.Grant{}
+		e.Outcome, e.Err, e.Lone, e.Grant = slice.Unknown, nil, false, slice.Grant{}
 		if len(e.Usage.Needs) > slice.MaxRuns {
-			e.Outcome, e.Err = slice.NotRun, fmt.Errorf("%w: %d runs of needs, allowed %d", ErrInvalidCost, len(e.Usage.Needs), slice.MaxRuns)
+			e.Outcome, e.Lone, e.Err = slice.NotRun, true, fmt.Errorf("%w: %d runs of needs, allowed %d", ErrInvalidCost, len(e.Usage.Needs), slice.MaxRuns)
 			continue
 		}
 		sound = append(sound, e)
@@ -139,10 +140,15 @@ func integer(v int64) any {
 	return v
 }
 
-// real formats v so that the script reads the same double.
+// real formats v so that the script reads the same double. An exponent gets
+// a point before it: the Lua of miniredis does not read 1e-06.
 func real(v float64) any {
 	if v == 0 {
 		return zero
 	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
+	text := strconv.FormatFloat(v, 'g', -1, 64)
+	if mantissa, exponent, ok := strings.Cut(text, "e"); ok && !strings.Contains(mantissa, ".") {
+		return mantissa + ".0e" + exponent
+	}
+	return text
 }

@@ -62,7 +62,7 @@ local function ask(i)
   charged, fallback, want = real(ARGV[i + 8], -INT, INT), real(ARGV[i + 9], 0, INT), int(ARGV[i + 10], 0, INT)
   if not (window and burst and rate and tag and tagWindow and charged and fallback and want) then return false end
   if tag > 0 then
-    spent, returned, held = int(ARGV[i + 5], 0, INT), int(ARGV[i + 6], 0, INT), int(ARGV[i + 7], 0, INT)
+    spent, returned, held = int(ARGV[i + 5], 0, INT), int(ARGV[i + 6], 0, INT), int(ARGV[i + 7], 0, MAX_SLICE)
     if not (spent and returned and held) then return false end
   end
   if want > 0 then

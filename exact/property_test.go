@@ -1,0 +1,196 @@
+package exact
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/hybridlimit/hybrid/internal/redistest"
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// world is three accounts in Redis, each with its model.
+type world struct {
+	s      *Store
+	rdb    *redis.Client
+	models [3]model
+	names  [3]string
+	rules  [3]slice.Rule
+	clock  int64 // TIME at the last settle
+}
+
+// TestSettleEqualsModel runs random histories of three accounts through the
+// script and the model. Time passes by moving the stored ts into the past
+// (or, for a clock that steps back, into the future).
+func TestSettleEqualsModel(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb *redis.Client) {
+		s, n := newStore(t, rdb), 0
+		rapid.Check(t, func(t *rapid.T) {
+			n++
+			w := &world{s: s, rdb: rdb, clock: 1795980557158196}
+			for i := range w.models {
+				w.names[i] = s.Account("api", fmt.Sprint(n, "-", i))
+				w.rules[i] = drawRule(t)
+				rdb.Del(context.Background(), w.names[i])
+			}
+			t.Repeat(map[string]func(*rapid.T){
+				"settle": w.settle,
+				"pass":   w.pass,
+				"limit":  func(t *rapid.T) { w.rules[drawAccount(t)] = drawRule(t) },
+			})
+		})
+	})
+}
+
+func drawAccount(t *rapid.T) int { return rapid.IntRange(0, 2).Draw(t, "account") }
+
+// tokens are small most of the time, and now and then at the edge of the exact integers.
+func drawTokens(t *rapid.T, name string, least int64) int64 {
+	return rapid.OneOf(
+		rapid.Int64Range(least, 20), rapid.Int64Range(least, 2000),
+		rapid.Int64Range(slice.MaxTokens-3, slice.MaxTokens), rapid.Int64Range(least, slice.MaxTokens),
+	).Draw(t, name)
+}
+
+func drawRule(t *rapid.T) slice.Rule {
+	l := Limit{count: drawTokens(t, "count", 1), burst: drawTokens(t, "burst", 1)}
+	l.period = drawPeriod(t)
+	if rapid.Bool().Draw(t, "windowed") {
+		l.windowed, l.burst = true, l.count
+	}
+	return l.Rule()
+}
+
+func drawUsage(t *rapid.T, now int64, r slice.Rule) slice.Usage {
+	var u slice.Usage
+	if rapid.Bool().Draw(t, "tagged") {
+		u.Tag.Epoch = max(1, epochOf(now)+rapid.Int64Range(-3, 1).Draw(t, "tag"))
+		if r.Window > 0 {
+			u.Tag.Window = max(0, now/r.Window+rapid.SampledFrom([]int64{0, 0, 0, -1, 1}).Draw(t, "tagWindow"))
+		}
+		u.Spent, u.Returned, u.Held = drawPart(t, "spent"), drawPart(t, "returned"), drawPart(t, "held")
+	}
+	if rapid.IntRange(0, 3).Draw(t, "charges") == 0 {
+		u.Charged = float64(drawTokens(t, "charged", -slice.MaxTokens)) / 4
+		u.Fallback = float64(drawTokens(t, "fallback", 0)) / 8
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "runs") {
+		u.Needs = append(u.Needs, slice.Need{Cost: drawTokens(t, "cost", 1), Count: drawTokens(t, "of", 1)})
+	}
+	if rapid.Bool().Draw(t, "wants") {
+		u.Want, u.Least = drawTokens(t, "want", 1), rapid.Int64Range(1, 5).Draw(t, "least")
+		u.Unit, u.Divisor = rapid.Int64Range(1, 7).Draw(t, "unit"), rapid.Int64Range(1, 40).Draw(t, "divisor")
+	}
+	return u
+}
+
+func drawPart(t *rapid.T, name string) int64 {
+	if rapid.Bool().Draw(t, "no "+name) {
+		return 0
+	}
+	return rapid.OneOf(rapid.Int64Range(0, 50), rapid.Int64Range(0, slice.MaxSlice)).Draw(t, name)
+}
+
+// settle sends a batch, possibly with the same account twice, and compares.
+func (w *world) settle(t *rapid.T) {
+	ctx := context.Background()
+	var batch []*slice.Settle
+	var which []int
+	for range rapid.IntRange(1, 4).Draw(t, "batch") {
+		i := drawAccount(t)
+		which = append(which, i)
+		batch = append(batch, &slice.Settle{Account: w.names[i], Rule: w.rules[i],
+			Usage: drawUsage(t, max(w.clock, w.models[i].ts), w.rules[i])})
+	}
+	sent := time.Now()
+	w.s.Settle(ctx, batch)
+	var wrote bool
+	for n, e := range batch {
+		if e.Outcome != slice.Ran {
+			t.Fatalf("%v: %v", e.Outcome, e.Err)
+		}
+		m := &w.models[which[n]]
+		before := m.clone()
+		w.clock = e.Grant.Clock
+		var want slice.Grant
+		want, wrote = m.settle(e.Grant.Clock, e)
+		if !reflect.DeepEqual(want, e.Grant) {
+			t.Fatalf("account %d: %+v\n of %+v\n got %+v\nwant %+v", which[n], e, before, e.Grant, want)
+		}
+		switch {
+		case !wrote:
+			*m = before
+		case m.used == 0:
+			*m = model{}
+		default:
+			m.found, m.written, m.life = true, sent, time.Duration(m.ttl(e.Rule, e.Grant))*time.Millisecond
+		}
+	}
+	w.compare(t)
+	if n := len(batch) - 1; wrote {
+		w.checkTTL(t, which[n], batch[n])
+	}
+	for _, name := range w.names {
+		w.rdb.Persist(ctx, name) // what is moved in time must not expire meanwhile
+	}
+}
+
+// compare holds what is stored against the models.
+func (w *world) compare(t *rapid.T) {
+	for i, m := range w.models {
+		got, err := w.rdb.Get(context.Background(), w.names[i]).Result()
+		switch {
+		case err == redis.Nil && m.found && time.Since(m.written) >= m.life:
+			w.models[i] = model{} // expired
+		case err == redis.Nil && m.found:
+			t.Fatalf("account %d is gone, should be %s for %v", i, m.text(), m.life)
+		case err == nil && !m.found:
+			t.Fatalf("account %d is %q, should be gone", i, got)
+		case err == nil && parseText(got) != parseText(m.text()):
+			t.Fatalf("account %d is %q, should be %q", i, got, m.text())
+		}
+	}
+}
+
+func parseText(s string) string { m := parse(s); return fmt.Sprint(m.used, m.ts, m.lent, m.bad) }
+
+// checkTTL holds the time to live of an account that was just written against the rule.
+func (w *world) checkTTL(t *rapid.T, i int, e *slice.Settle) {
+	m := &w.models[i]
+	if !m.found {
+		return
+	}
+	got := w.rdb.PTTL(context.Background(), w.names[i]).Val().Milliseconds()
+	want := m.ttl(e.Rule, e.Grant)
+	if got > want && m.used <= float64(e.Rule.Burst) || got < want-time.Since(m.written).Milliseconds()-1 {
+		t.Fatalf("account %d lives for %d ms, should %d: %+v", i, got, want, e)
+	}
+}
+
+// pass lets time pass for one account: a moment, or up to some epochs, or back.
+func (w *world) pass(t *rapid.T) {
+	i := drawAccount(t)
+	m := &w.models[i]
+	if !m.found || m.bad {
+		t.Skip()
+	}
+	us := rapid.OneOf(rapid.Int64Range(0, 1_000_000), rapid.Int64Range(0, 4*slice.Epoch),
+		rapid.Int64Range(-2*slice.Epoch, 0), rapid.Int64Range(0, 1e15)).Draw(t, "µs")
+	text := m.text()
+	var used string
+	var ts, l0, l1 int64
+	if _, err := fmt.Sscan(text, &used, &ts, &l0, &l1); err != nil {
+		t.Fatal(err)
+	}
+	text = fmt.Sprintf("%s %d %d %d", used, max(0, ts-us), l0, l1)
+	*m = parse(text)
+	m.written, m.life = time.Now(), time.Hour
+	if err := w.rdb.Set(context.Background(), w.names[i], text, redis.KeepTTL).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
