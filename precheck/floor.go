@@ -91,3 +91,21 @@ func (f *Floor) Full(now int64, whole Size, h *History) bool {
 	f.advance(now, whole, h)
 	return now >= f.resumes() && f.level >= h.Share(bounded(whole)).Cap
 }
+
+// NotBefore says that the node's registration is only as old as from: a floor
+// from before it starts again, empty, at that moment.
+func (f *Floor) NotBefore(from int64) {
+	if f.at < from {
+		f.level, f.at = 0, from
+	}
+}
+
+// Put gives back n tokens that were taken and not yet reported, if so many were.
+func (f *Floor) Put(n int64) bool {
+	if int64(f.spent) < n {
+		return false
+	}
+	f.spent -= uint32(n)
+	f.level += float64(n) // clipped at the next advance
+	return true
+}

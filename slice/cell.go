@@ -122,3 +122,9 @@ func (c *Cell) renew(expiry Tick, tokens int64) {
 
 // clear empties the cell.
 func (c *Cell) clear() { c.word.Store(0) }
+
+// EndsBefore reports whether that comes before a moment.
+func (c *Cell) EndsBefore(ns int64) bool {
+	expiry, _ := unpack(c.word.Load())
+	return !expiry.After(TickAt(ns))
+}

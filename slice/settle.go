@@ -63,6 +63,7 @@ type Settle struct {
 	// Filled in by the store.
 	Outcome Outcome
 	Err     error // why it did not run, or why the outcome is unknown
+	Lone    bool  // the store is well and refused this account alone: a key of the wrong type, a bad argument
 	Grant   Grant // valid when Outcome is Ran
 }
 

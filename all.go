@@ -1,0 +1,101 @@
+package hybrid
+
+import (
+	"context"
+
+	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/syncer"
+)
+
+// Check is one limit that a request must pass.
+type Check struct {
+	Limiter *Limiter // of the node that is asked
+	Key     string
+	N       int64 // tokens; 0 means 1
+}
+
+// AllowAll decides a request that several limits must admit: per second and per
+// day, per user and per tenant. All are charged or none: when one denies, what
+// the others gave is put back. The Result is that of the limit that denied, or
+// of the tightest one if all admit.
+//
+// Limits that this node can deny from memory are looked at first, so that a
+// denial by one does not wear the slices of the others.
+//
+// It fails like AllowN, and with ErrInvalidOption for a Limiter that is nil or
+// of another node. Without checks it admits.
+func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
+	checks = append([]Check(nil), checks...)
+	for i := range checks {
+		if checks[i].Limiter == nil || checks[i].Limiter.node != n {
+			return Result{}, invalid("Check.Limiter", checks[i].Limiter, "a limiter of this node")
+		}
+		if checks[i].N == 0 {
+			checks[i].N = 1
+		}
+		if err := checks[i].Limiter.usable(ctx, checks[i].Key, checks[i].N); err != nil {
+			return Result{}, err
+		}
+	}
+	for _, c := range checks {
+		if r, ok := c.denied(); ok {
+			return r, nil
+		}
+	}
+	return takeAll(ctx, checks)
+}
+
+// denied answers a check from memory, if its limit denies.
+func (c *Check) denied() (Result, bool) {
+	l := c.Limiter
+	a, ok := l.core.Load(exact.CellKey(c.Key))
+	if !ok || l.opts.Shadow || a.Cell.Alive(l.dead) >= c.N {
+		return Result{}, false
+	}
+	now := l.node.sync.Now()
+	retry, ok := a.Denied(c.N, now)
+	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, now), ok
+}
+
+// takeAll takes from each limit in turn, and puts back what it took when one
+// denies or fails.
+func takeAll(ctx context.Context, checks []Check) (Result, error) {
+	taken := make([]Result, 0, len(checks))
+	tightest := Result{Allowed: true}
+	for i, c := range checks {
+		r, err := c.Limiter.AllowN(ctx, c.Key, c.N)
+		if err != nil || !r.Allowed {
+			for j, t := range taken {
+				checks[j].putBack(t)
+			}
+			return r, err
+		}
+		taken = append(taken, r)
+		if i == 0 || tighter(r, tightest) {
+			tightest = r
+		}
+	}
+	return tightest, nil
+}
+
+// tighter compares by the part of the limit that remains.
+func tighter(a, b Result) bool {
+	return float64(a.Remaining)*float64(b.Limit) < float64(b.Remaining)*float64(a.Limit)
+}
+
+// putBack undoes an admission, where it came from.
+func (c *Check) putBack(r Result) {
+	if r.Shadowed {
+		return // it was denied, and took nothing
+	}
+	undo := (*syncer.Account).Refund
+	switch r.Path {
+	case PathFloor:
+		undo = (*syncer.Account).RefundFloor
+	case PathFallback:
+		undo = (*syncer.Account).RefundFallback
+	}
+	cell := exact.CellKey(c.Key)
+	for !undo(c.Limiter.core.Account(cell, c.Key), c.N) && !c.Limiter.core.Closed() {
+	}
+}

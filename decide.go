@@ -1,0 +1,131 @@
+package hybrid
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/slice"
+	"github.com/hybridlimit/hybrid/syncer"
+)
+
+// shortKey is the longest key that is its own key in the table; longer ones
+// are found by their digest.
+const shortKey = 64
+
+// Allow is AllowN of one token.
+func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
+	return l.AllowN(ctx, key, 1)
+}
+
+// AllowN decides whether a request that costs n tokens may pass now. A denied
+// request costs nothing. n = 0 is Peek.
+//
+// Most calls are decided in memory and do not look at ctx. A call that needs
+// Redis waits for StoreTimeout at most; after that the failure policy decides,
+// and Result.Path says PathFallback. If ctx ends while it waits, its error is
+// returned, and the tokens may have been taken.
+//
+// It fails with ErrInvalidCost (n < 0), ErrInvalidKey, ErrClosed or ctx.Err().
+func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (Result, error) {
+	if n > 0 && len(key) <= shortKey {
+		if a, ok := l.core.Load(key); ok {
+			if left, ok := a.Cell.Take(n, l.dead); ok {
+				return taken(a, left, n), nil
+			}
+		}
+	}
+	return l.decide(ctx, key, n)
+}
+
+// taken is the result of a take from the slice. The one that reaches the
+// low-water mark asks for a refill, which does not hold it up.
+func taken(a *syncer.Account, left, n int64) Result {
+	if a.Cell.Crossed(left, n) {
+		a.Refill()
+	}
+	limit, remaining, reset := a.Told().With(left)
+	return Result{Allowed: true, Limit: limit, Remaining: remaining, ResetAfter: reset, Path: PathSlice}
+}
+
+// decide is the slow path: everything but a take from the slice.
+func (l *Limiter) decide(ctx context.Context, key string, n int64) (Result, error) {
+	if err := check(key, n); err != nil {
+		return Result{}, err
+	}
+	if n == 0 {
+		return l.Peek(ctx, key)
+	}
+	cell := exact.CellKey(key)
+	for {
+		if l.core.Closed() {
+			return Result{}, ErrClosed
+		}
+		r, ok, err := l.judge(ctx, l.core.Account(cell, key), n)
+		if ok {
+			return l.shadow(r, err), err
+		}
+	}
+}
+
+// judge asks in the order of cost: slice, memo, floor, Redis. ok is false if
+// the account was retired in the meantime.
+func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n int64) (r Result, ok bool, err error) {
+	if left, ok := a.Cell.Take(n, l.dead); ok {
+		return taken(a, left, n), true, nil
+	}
+	now := l.node.sync.Now()
+	if retry, ok := a.Denied(n, now); ok {
+		return describe(a, Result{RetryAfter: retry, Path: PathMemo}, now), true, nil
+	}
+	if !a.Plan().Fits(n) {
+		l.core.Counts.ExactDenied.Add(1)
+		return describe(a, Result{RetryAfter: Never, Path: PathExact}, now), true, nil
+	}
+	if a.TakeFloor(n, now) {
+		return describe(a, Result{Allowed: true, Path: PathFloor}, now), true, nil
+	}
+	v, ok, err := a.Ask(ctx, n)
+	if !ok || err != nil {
+		return Result{}, ok, err
+	}
+	r = Result{Allowed: v.Allowed, RetryAfter: v.Retry, Path: pathOf[v.Source]}
+	return describe(a, r, l.node.sync.Now()), true, nil
+}
+
+var pathOf = [...]Path{
+	syncer.FromStore:  PathExact,
+	syncer.FromSlice:  PathSlice,
+	syncer.FromMemo:   PathMemo,
+	syncer.FromPolicy: PathFallback,
+}
+
+// describe fills in what is known of the key's account.
+func describe(a *syncer.Account, r Result, now int64) Result {
+	r.Limit, r.Remaining, r.ResetAfter = a.View(now)
+	return r
+}
+
+// shadow lets a denied request pass in shadow mode, and counts it.
+func (l *Limiter) shadow(r Result, err error) Result {
+	if !l.opts.Shadow || r.Allowed || err != nil {
+		return r
+	}
+	l.core.Counts.Shadowed.Add(1)
+	r.Allowed, r.Shadowed, r.RetryAfter = true, true, 0
+	return r
+}
+
+func check(key string, n int64) error {
+	switch {
+	case n < 0:
+		return invalidCost(n)
+	case len(key) > longestKey:
+		return fmt.Errorf("%w: %d bytes, allowed up to %d", ErrInvalidKey, len(key), longestKey)
+	}
+	return nil
+}
+
+func invalidCost(n int64) error {
+	return fmt.Errorf("%w: %d, allowed 0 to %d", ErrInvalidCost, n, int64(slice.MaxTokens))
+}

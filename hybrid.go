@@ -1,0 +1,180 @@
+package hybrid
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/slice"
+	"github.com/hybridlimit/hybrid/syncer"
+)
+
+// Node is one server's part in limiting: it owns the slices of all its
+// Limiters and settles them with Redis. A process needs one Node per Redis. All
+// methods may be called from any goroutine.
+type Node struct {
+	opts   Options
+	sync   *syncer.Syncer
+	events *events
+}
+
+// New makes a Node on a Redis client of any kind (single, Cluster, Ring,
+// Sentinel). It contacts Redis in the background only, so it works while Redis
+// is down. Options are copied; nil means all defaults. The client stays the
+// caller's: the Node never closes it.
+//
+// It fails with ErrInvalidOption.
+func New(rdb redis.UniversalClient, opts *Options) (*Node, error) {
+	full, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if rdb == nil {
+		return nil, invalid("rdb", "nil", "a Redis client")
+	}
+	store, err := exact.New(rdb, &exact.Options{Prefix: full.Prefix})
+	if err != nil {
+		return nil, err
+	}
+	return newNode(store, full), nil
+}
+
+func newNode(store syncer.Store, opts Options) *Node {
+	n := &Node{opts: opts, events: newEvents(opts.Hooks, opts.Logger)}
+	n.sync = syncer.New(syncer.Config{
+		Store:        store,
+		SyncInterval: opts.SyncInterval,
+		StoreTimeout: opts.StoreTimeout,
+		Member:       opts.member(),
+		Servers:      opts.Servers,
+		MaxKeys:      opts.MaxKeys,
+		Logger:       opts.Logger,
+		Changed:      n.events.storeChanged,
+	})
+	return n
+}
+
+// Limiter makes a limiter on this node. Nodes that make one of the same name
+// under the same Prefix share its limits. The name is 1 to 256 bytes.
+//
+// It fails with ErrInvalidLimit, ErrInvalidOption, ErrInvalidAccuracy,
+// ErrDuplicateLimiter (the node has one of that name that is not closed) or
+// ErrClosed.
+func (n *Node) Limiter(name string, l Limit, opts *LimiterOptions) (*Limiter, error) {
+	var o LimiterOptions
+	if opts != nil {
+		o = *opts
+	}
+	if name == "" || len(name) > longestName {
+		return nil, invalid("name", fmt.Sprintf("%d bytes", len(name)), "1 to 256 bytes")
+	}
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	lim := &Limiter{node: n, opts: o, dead: &n.sync.Dead, waits: newWaits()}
+	lim.limit.Store(&l)
+	cfg := syncer.LimiterConfig{Name: name, Plan: lim.plan(l), Policy: o.OnFailure.policy()}
+	if o.LimitFor != nil {
+		lim.tiers = newTiers(lim)
+		cfg.PlanFor = lim.tiers.planFor
+	}
+	core, fresh, err := n.sync.Add(cfg)
+	switch {
+	case err != nil:
+		return nil, err
+	case !fresh:
+		return nil, fmt.Errorf("%w: %q", ErrDuplicateLimiter, name)
+	}
+	lim.core = core
+	return lim, nil
+}
+
+// Flush settles with Redis now what this node has used, and returns when Redis
+// has answered or ctx ends. Slices stay on the node.
+func (n *Node) Flush(ctx context.Context) error { return n.sync.Flush(ctx) }
+
+// Shutdown returns all slices to Redis, leaves the fleet and stops the node. It
+// waits for that until ctx ends; what could not be returned lapses within two
+// minutes. Calls under way get their answers, later ones ErrClosed. A second
+// Shutdown or Close does nothing.
+func (n *Node) Shutdown(ctx context.Context) error {
+	if !n.sync.Begin() {
+		return nil
+	}
+	defer n.events.stop()
+	return n.sync.Shutdown(ctx)
+}
+
+// closeTimeout bounds Close.
+const closeTimeout = time.Second
+
+// Close is Shutdown within one second.
+func (n *Node) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return n.Shutdown(ctx)
+}
+
+// Limiter limits keys: API keys, users, addresses. All methods may be called
+// from any goroutine. Keys are any bytes up to 64 KiB.
+type Limiter struct {
+	// Read by every request.
+	core *syncer.Limiter
+	dead *slice.Watermark
+
+	node  *Node
+	opts  LimiterOptions
+	limit atomic.Pointer[Limit] // the limiter's own; written by SetLimit
+	tiers *tiers                // nil without LimitFor
+	waits *waits
+}
+
+// Name returns the limiter's name.
+func (l *Limiter) Name() string { return l.core.Name() }
+
+// Limit returns the limit of a key as it would be judged now.
+func (l *Limiter) Limit(key string) Limit {
+	if l.tiers != nil {
+		if own, ok := l.tiers.limitFor(key); ok {
+			return own
+		}
+	}
+	return *l.limit.Load()
+}
+
+// SetLimit replaces the limiter's limit on this node, under load: other nodes
+// keep theirs until they are told. What was used counts on; denials from memory
+// are forgotten and slices made for the old limit go back. Keys with a limit of
+// their own (LimitFor) keep it.
+//
+// It fails with ErrInvalidLimit and changes nothing then.
+func (l *Limiter) SetLimit(l2 Limit) error {
+	if err := l2.Validate(); err != nil {
+		return err
+	}
+	l.limit.Store(&l2)
+	l.core.SetPlan(l.plan(l2))
+	return nil
+}
+
+// Close returns the limiter's slices to Redis and forgets its keys, within one
+// second. The name may be used again. Later calls give ErrClosed.
+func (l *Limiter) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return l.core.Close(ctx)
+}
+
+func (l *Limiter) plan(limit Limit) *syncer.Plan {
+	if limit.Count() == 0 {
+		return syncer.NewPlan(slice.Rule{Burst: limit.Burst()}, syncer.Dial{})
+	}
+	return syncer.NewPlan(limit.Rule(), l.opts.Accuracy.dial())
+}

@@ -1,0 +1,149 @@
+package hybrid
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hybridlimit/hybrid/syncer"
+)
+
+// Options are the settings of a Node. The zero value of each field means its
+// default.
+type Options struct {
+	SyncInterval time.Duration // of heartbeats, returns and charges; 1 ms to 10 s, default 100 ms
+	StoreTimeout time.Duration // the longest that one call waits for Redis; 1 ms to 10 s, default 20 ms. Should exceed two round trips: the node measures and warns
+	Prefix       string        // of all keys in Redis, one per service; 1 to 200 bytes without braces and control characters, default "hybrid"
+	NodeID       string        // for whoever reads the registry in Redis; up to 128 bytes, default random. A repeated one is harmless
+	Servers      int           // the least fleet size; 0 to 100,000, default 0 = as many as heartbeats show
+	MaxKeys      int           // bound on the keys that the node remembers; 1 to 1<<30, default 1<<20. Beyond, the least used are forgotten and their slices returned
+	Logger       *slog.Logger  // state changes only; default slog.Default()
+	Hooks        Hooks
+}
+
+// LimiterOptions are the settings of a Limiter. The zero value of each field
+// means its default.
+type LimiterOptions struct {
+	Accuracy  Accuracy      // default Balanced
+	OnFailure FailurePolicy // default FailLocal
+
+	// LimitFor gives keys limits of their own (tiers); false means the
+	// limiter's. It is called from any goroutine when a key is first seen and
+	// at its settles, at most once per SyncInterval and key, and never under a
+	// lock. An invalid limit or a panic is counted, logged once, and answered
+	// with the limiter's own limit.
+	LimitFor func(key string) (Limit, bool)
+
+	// Shadow decides and counts, but always allows.
+	Shadow bool
+}
+
+// FailurePolicy is what a limiter answers while Redis does not.
+type FailurePolicy uint8
+
+const (
+	FailLocal  FailurePolicy = iota // each node admits its fair share of the limit
+	FailOpen                        // everything is admitted
+	FailClosed                      // everything is denied
+)
+
+// String returns "FailLocal", "FailOpen" or "FailClosed".
+func (p FailurePolicy) String() string {
+	switch p {
+	case FailLocal:
+		return "FailLocal"
+	case FailOpen:
+		return "FailOpen"
+	case FailClosed:
+		return "FailClosed"
+	default:
+		return fmt.Sprintf("FailurePolicy(%d)", uint8(p))
+	}
+}
+
+func (p FailurePolicy) policy() syncer.Policy {
+	switch p {
+	case FailOpen:
+		return syncer.FailOpen
+	case FailClosed:
+		return syncer.FailClosed
+	default:
+		return syncer.FailLocal
+	}
+}
+
+// Bounds of the options.
+const (
+	shortest      = time.Millisecond
+	longest       = 10 * time.Second
+	mostServers   = 100_000
+	mostMaxKeys   = 1 << 30
+	longestNodeID = 128
+	longestName   = 256
+	longestKey    = 64 << 10
+)
+
+// withDefaults returns a copy that is complete and valid, or an error that
+// names the field, its value and the allowed range.
+func (o *Options) withDefaults() (Options, error) {
+	var full Options
+	if o != nil {
+		full = *o
+	}
+	full.SyncInterval = orDefault(full.SyncInterval, 100*time.Millisecond)
+	full.StoreTimeout = orDefault(full.StoreTimeout, 20*time.Millisecond)
+	full.MaxKeys = orDefault(full.MaxKeys, 1<<20)
+	full.Prefix = orDefault(full.Prefix, "hybrid")
+	if full.Logger == nil {
+		full.Logger = slog.Default()
+	}
+	return full, full.validate()
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.SyncInterval < shortest || o.SyncInterval > longest:
+		return invalid("Options.SyncInterval", o.SyncInterval, "1ms to 10s")
+	case o.StoreTimeout < shortest || o.StoreTimeout > longest:
+		return invalid("Options.StoreTimeout", o.StoreTimeout, "1ms to 10s")
+	case len(o.NodeID) > longestNodeID:
+		return invalid("Options.NodeID", fmt.Sprintf("%d bytes", len(o.NodeID)), "up to 128 bytes")
+	case o.Servers < 0 || o.Servers > mostServers:
+		return invalid("Options.Servers", o.Servers, "0 to 100000")
+	case o.MaxKeys < 1 || o.MaxKeys > mostMaxKeys:
+		return invalid("Options.MaxKeys", o.MaxKeys, "1 to 1073741824")
+	}
+	return nil
+}
+
+func (o *LimiterOptions) validate() error {
+	if o.OnFailure > FailClosed {
+		return invalid("LimiterOptions.OnFailure", o.OnFailure, "FailLocal, FailOpen or FailClosed")
+	}
+	return o.Accuracy.validate()
+}
+
+func invalid(field string, value any, allowed string) error {
+	return fmt.Errorf("%w: %s: %v, allowed %s", ErrInvalidOption, field, value, allowed)
+}
+
+func orDefault[T comparable](value, standard T) T {
+	var zero T
+	if value == zero {
+		return standard
+	}
+	return value
+}
+
+// member returns the name under which a node registers: its ID and random bits,
+// so that two nodes of one ID do not pass for one.
+func (o *Options) member() string {
+	bits := make([]byte, 8)
+	rand.Read(bits) // never fails
+	if o.NodeID == "" {
+		return hex.EncodeToString(bits)
+	}
+	return o.NodeID + "-" + hex.EncodeToString(bits)
+}

@@ -1,0 +1,105 @@
+package syncer
+
+import "time"
+
+// This file is what a node does with an account of its own accord, when the
+// agenda says so. Every operation among it is paid by the account's requests;
+// what they cannot pay lapses with its lease.
+
+// act looks at an account that is due, and plans the next look.
+func (a *Account) act(now int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.contact
+	if c == nil || c.inflight {
+		return // the end of the settle plans the next look
+	}
+	if a.lim.s.breaker.open.Load() {
+		a.lim.s.agenda.set(a, now+a.lim.s.tick())
+		return
+	}
+	switch {
+	case c.lease.Marked():
+		if a.Cell.Expired(&a.lim.s.Dead) {
+			a.lapse()
+		}
+	case c.saturated:
+		a.keepPace(now)
+	case c.charged != 0 || c.fallback != 0:
+		a.attempt(intent{kind: serve}, now)
+	case c.lease.Holds():
+		a.keepLease(now)
+	}
+	a.schedule(now)
+}
+
+// keepPace sends the paced settle of a saturated account that had demand since
+// the last one. Without demand, or with nothing to pay it, the account is asked
+// for again by the next request.
+func (a *Account) keepPace(now int64) {
+	a.count(now)
+	if a.contact.attempts > 0 && a.attempt(intent{kind: paced}, now) {
+		return
+	}
+	a.contact.saturated = false
+}
+
+// keepLease renews the lease of a slice in use before it ends, and returns an
+// idle slice.
+func (a *Account) keepLease(now int64) {
+	c := a.contact
+	horizon := a.planned().horizon
+	if tokens := a.Cell.Tokens(); tokens != c.idleTokens {
+		c.idleTokens, c.idleSince = tokens, now
+	}
+	switch {
+	case a.Cell.Expired(&a.lim.s.Dead):
+		if !a.attempt(intent{kind: giveBack}, now) {
+			a.lapse()
+		}
+	case now-c.idleSince >= horizon:
+		a.attempt(intent{kind: giveBack}, now)
+	case a.Cell.EndsBefore(now+2*horizon) && a.outlives(now+2*horizon, now):
+		a.attempt(intent{kind: refill}, now)
+	}
+}
+
+// outlives reports whether a renewed lease would last beyond a moment: in a
+// fixed window none lasts beyond the window.
+func (a *Account) outlives(moment, now int64) bool {
+	left, known := a.lim.s.windowLeft(a.planned().Rule.Window, now)
+	return !known || now+int64(left-guard(left)) > moment
+}
+
+// schedule plans the next look. The caller holds mu.
+func (a *Account) schedule(now int64) {
+	c := a.contact
+	if c.inflight {
+		return
+	}
+	horizon := max(a.planned().horizon, int64(10*time.Millisecond))
+	due := now + jitter(horizon)
+	switch {
+	case c.saturated:
+		if m := a.memo.Load(); m != nil {
+			due = max(m.Until, now+1)
+		}
+	case c.charged != 0 || c.fallback != 0:
+		due = now + a.lim.s.tick()
+	case c.lease.Holds():
+	case a.restful(now):
+		due = 0
+		a.lim.s.agenda.set(a, 0)
+		a.contact = nil
+		return
+	}
+	a.lim.s.agenda.set(a, due)
+}
+
+// restful reports whether the contact can be dropped: nothing is lent, owed,
+// waited for or remembered in it, and no request has needed it for a horizon.
+func (a *Account) restful(now int64) bool {
+	c := a.contact
+	paid := c.bucketAt == 0 || a.fallbackLack(now) == 0
+	return !a.busy() && paid && c.user == "" && now-c.askedAt > a.planned().horizon && now >= c.promise
+}

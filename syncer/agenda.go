@@ -1,0 +1,89 @@
+package syncer
+
+import (
+	"container/heap"
+	"math"
+	"sync"
+)
+
+// agenda is the accounts that need the loop's attention at some moment, the
+// earliest first. Lock order: Account.mu before agenda.mu.
+type agenda struct {
+	mu   sync.Mutex
+	heap dueHeap
+	next int64  // ns, when the loop wakes
+	wake func() // the loop sleeps too long
+}
+
+// set plans the next look at an account. The caller holds the account's mu.
+func (g *agenda) set(a *Account, due int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a.contact.due = due
+	switch slot := a.contact.agendaSlot; {
+	case due == 0 && slot >= 0:
+		heap.Remove(&g.heap, slot)
+	case due == 0:
+	case slot >= 0:
+		g.heap[slot].due = due
+		heap.Fix(&g.heap, slot)
+	default:
+		heap.Push(&g.heap, item{due, a, a.contact})
+	}
+	if due != 0 && due < g.next {
+		g.next = due
+		g.wake()
+	}
+}
+
+// take removes and returns what is due, and when the next is.
+func (g *agenda) take(now int64) (due []*Account, next int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.heap) > 0 && g.heap[0].due <= now {
+		due = append(due, heap.Pop(&g.heap).(item).account)
+	}
+	g.next = math.MaxInt64
+	if len(g.heap) > 0 {
+		g.next = g.heap[0].due
+	}
+	return due, g.next
+}
+
+func (g *agenda) len() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.heap)
+}
+
+type item struct {
+	due     int64
+	account *Account
+	contact *contact // whose agendaSlot says where the item is
+}
+
+// dueHeap implements heap.Interface.
+type dueHeap []item
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].contact.agendaSlot, h[j].contact.agendaSlot = i, j
+}
+
+// Push and Pop are called by package heap only.
+func (h *dueHeap) Push(x any) {
+	it := x.(item)
+	it.contact.agendaSlot = len(*h)
+	*h = append(*h, it)
+}
+
+func (h *dueHeap) Pop() any {
+	last := len(*h) - 1
+	it := (*h)[last]
+	(*h)[last] = item{}
+	*h = (*h)[:last]
+	it.contact.agendaSlot = -1
+	return it
+}

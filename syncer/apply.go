@@ -1,0 +1,251 @@
+package syncer
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hybridlimit/hybrid/precheck"
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// apply ends the settle under way: the slice takes what was granted, the
+// callers get their answers, and what comes next is decided. st is the settle
+// as prepared, with the outcome filled in; nil if nothing had to be sent.
+func (a *Account) apply(st *slice.Settle) {
+	s := a.lim.s
+	now := s.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.contact
+	sent, was := c.sent, c.intent
+	c.sent, c.settle, c.inflight, c.intent = nil, nil, false, intent{}
+	switch {
+	case st == nil:
+	case st.Outcome == slice.Ran:
+		a.ran(st, was, now)
+	case st.Outcome == slice.NotRun:
+		a.lim.Counts.NotRun.Add(1)
+		c.lease.NotRun(&a.Cell)
+		c.counted += st.Usage.Spent
+		c.charged += st.Usage.Charged
+		c.fallback += st.Usage.Fallback
+	default:
+		a.lim.Counts.Unknown.Add(1)
+		c.lease.Lost()
+	}
+	a.answer(sent, st, now)
+	a.serveWaiting(now)
+	a.schedule(now)
+}
+
+// ran takes over the store's reply. The caller holds mu.
+func (a *Account) ran(st *slice.Settle, was intent, now int64) {
+	c, g, plan := a.contact, st.Grant, a.planned()
+	a.lim.Counts.operation(&g)
+	a.lim.s.hear(&g, c.sentAt, now)
+	if st.Usage.Held > 0 || g.Granted > 0 {
+		expiry := a.expiry(&g)
+		a.lim.s.deadlines.add(expiry)
+		c.lease.Ran(&a.Cell, g, expiry)
+	} else {
+		c.lease.Ran(&a.Cell, g, 0)
+	}
+	if c.bucketAt != 0 && c.fallback == 0 {
+		c.bucketAt = 0 // the outage is over and paid for
+	}
+	a.tell(st, plan, now)
+	a.judge(st, was, plan, now)
+	if c.lease.Holds() {
+		c.idleTokens, c.idleSince = a.Cell.Tokens(), now
+		a.Cell.SetLow(a.low(plan))
+	}
+}
+
+// expiry returns the local tick at which a lease must end. It counts from
+// before the call entered the client, when the store's now was still to come.
+func (a *Account) expiry(g *slice.Grant) slice.Tick {
+	life := time.Duration(g.Life) * time.Microsecond
+	return slice.TickAt(a.contact.sentAt + int64(life-guard(life)))
+}
+
+// low returns the level at which the slice asks for more.
+func (a *Account) low(plan *Plan) int64 {
+	c := a.contact
+	return lowWater(&c.demand, plan.horizon, a.lim.s.latency.Load(), a.Cell.Tokens())
+}
+
+// tell keeps what the store said for the results of later requests, and turns
+// the floor off while the account is nearly full: there its tokens would only
+// be taken from others.
+func (a *Account) tell(st *slice.Settle, plan *Plan, now int64) {
+	g := &st.Grant
+	free := max(float64(st.Rule.Burst)-g.Used, 0)
+	a.told.Store(&Told{
+		Burst: plan.Burst,
+		Most:  plan.Rule.Burst,
+		Free:  int64(free),
+		Reset: int64(slice.ResetAfter(st.Rule, *g)),
+		At:    now,
+	})
+	if free < float64(st.Rule.Burst)/4 && plan.Floor.Cap > 0 {
+		a.startFloor(plan.Floor, now)
+		a.floor.Suspend(now + plan.horizon)
+	}
+}
+
+// judge draws the conclusions of a reply: a refusal is remembered, a saturated
+// account is paced, and a reply that leaves nothing to refuse ends both.
+func (a *Account) judge(st *slice.Settle, was intent, plan *Plan, now int64) {
+	c := a.contact
+	if cost := smallestRefused(st); cost > 0 {
+		a.refuse(cost, st, plan, now)
+		return
+	}
+	satisfied := st.Grant.Granted == st.Usage.Want
+	switch {
+	case was.kind == paced && st.Usage.Want > 0 && !satisfied:
+		a.refuse(a.memoCost(), st, plan, now)
+	case was.kind == paced, st.Usage.Charged < 0:
+		c.saturated = false
+		a.forget(now)
+	}
+}
+
+// memoCost returns the cost that the memo in force denies, or the unit.
+func (a *Account) memoCost() int64 {
+	if m := a.memo.Load(); m != nil {
+		return m.Cost
+	}
+	return a.contact.unit
+}
+
+// forget drops the memo, keeping the demand that it counted.
+func (a *Account) forget(now int64) {
+	a.count(now)
+	a.memo.Store(nil)
+}
+
+// smallestRefused returns the smallest cost that was refused, 0 if none was.
+func smallestRefused(st *slice.Settle) (cost int64) {
+	for i, need := range st.Usage.Needs {
+		if st.Grant.Admitted[i] < need.Count && (cost == 0 || need.Cost < cost) {
+			cost = need.Cost
+		}
+	}
+	return cost
+}
+
+// refuse remembers that the store refused a cost. If there is demand for whole
+// costs in a pacing period the account is saturated: from now on this node asks
+// once per period, in advance and for all its callers. Otherwise the memo ends
+// when the account itself can admit, or after a period, whichever comes first.
+//
+// A retry time that was told is kept: no memo outlives the earliest of them.
+func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
+	c := a.contact
+	own := int64(slice.RetryAfter(st.Rule, st.Grant, cost))
+	wait := min(own, a.pace(plan))
+	if a.pacedGoal(plan) > 0 && plan.Sliced && !a.loner {
+		wait = jitter(a.pace(plan))
+		if !c.saturated {
+			wait /= 4
+		}
+		c.saturated = true
+	} else {
+		c.saturated = false
+	}
+	until := now + max(wait, 1)
+	if c.promise > now {
+		until = min(until, c.promise)
+	}
+	retry := max(until, saturatingAdd(now, own))
+	if c.promise <= now || retry < c.promise {
+		c.promise = retry
+	}
+	if m := a.memo.Load(); m != nil && now < m.Until {
+		cost = min(cost, m.Cost)
+	}
+	a.count(now)
+	a.memo.Store(&precheck.Memo{Cost: cost, Until: until, Retry: retry})
+	a.lim.s.recall.notice(a, cost, st, a.pace(plan), now)
+}
+
+// jitter spreads periods over ±20 %, so that nodes do not ask in step.
+func jitter(ns int64) int64 { return int64(float64(ns) * (0.8 + 0.4*rand.Float64())) }
+
+func saturatingAdd(a, b int64) int64 {
+	if b > math.MaxInt64-a {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// answer gives the callers of a settle their verdicts, in their order.
+func (a *Account) answer(sent []*waiter, st *slice.Settle, now int64) {
+	if st == nil || st.Outcome != slice.Ran {
+		for _, w := range sent {
+			if w.cost == 0 {
+				w.done <- Verdict{Source: FromPolicy}
+			} else if !w.left {
+				w.done <- a.fall(w.cost, now)
+			}
+		}
+		return
+	}
+	run, used := 0, int64(0)
+	for _, w := range sent {
+		if w.cost == 0 {
+			w.done <- Verdict{Allowed: true}
+			continue
+		}
+		for st.Usage.Needs[run].Cost != w.cost || used == st.Usage.Needs[run].Count {
+			run, used = run+1, 0
+		}
+		v := Verdict{Allowed: used < st.Grant.Admitted[run], Source: FromStore}
+		used++
+		if !v.Allowed {
+			v.Retry = a.retry(w.cost, st, now)
+		}
+		a.lim.Counts.exact(v.Allowed)
+		w.done <- v
+	}
+}
+
+// retry returns what a refused caller is told: the memo's time if the memo
+// answers for its cost, and never less than the account's own.
+func (a *Account) retry(cost int64, st *slice.Settle, now int64) time.Duration {
+	own := slice.RetryAfter(st.Rule, st.Grant, cost)
+	if m := a.memo.Load(); m != nil && m.Cost <= cost {
+		return max(own, m.RetryAfter(now))
+	}
+	return own
+}
+
+// serveWaiting answers callers that came during the settle from what it
+// brought; those that still need the store go with the next one.
+func (a *Account) serveWaiting(now int64) {
+	c := a.contact
+	rest := c.waiting[:0]
+	for _, w := range c.waiting {
+		if w.left {
+			continue
+		}
+		if w.cost > 0 {
+			if v, ok := a.local(w.cost, now); ok {
+				w.done <- v
+				continue
+			}
+			if a.lim.s.breaker.open.Load() {
+				w.done <- a.fall(w.cost, now)
+				continue
+			}
+		}
+		rest = append(rest, w)
+	}
+	clear(c.waiting[len(rest):])
+	c.waiting = rest
+	if len(rest) > 0 {
+		a.start(intent{})
+	}
+}

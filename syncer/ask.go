@@ -1,0 +1,176 @@
+package syncer
+
+import (
+	"context"
+	"time"
+)
+
+// Source says where a verdict comes from.
+type Source uint8
+
+// The sources of a verdict.
+const (
+	FromStore  Source = iota // the store judged this request
+	FromSlice                // a slice that arrived while the request waited
+	FromMemo                 // a denial that arrived while the request waited
+	FromPolicy               // the store did not answer: the failure policy judged
+)
+
+// Verdict is the answer to a request that needed the store.
+type Verdict struct {
+	Allowed bool
+	Source  Source
+	Retry   time.Duration // > 0 when denied
+}
+
+// waiter is one caller that waits for the next settle of an account. A waiter
+// of cost 0 waits for the settle alone.
+type waiter struct {
+	cost int64
+	done chan Verdict // of one, so that the settle never waits for a caller
+	left bool         // gave up; under Account.mu
+}
+
+// Ask decides a request that neither the slice nor a memory could: it joins the
+// account's next settle and waits for its reply, for StoreTimeout at most. After
+// that, and at once while the breaker is open, the failure policy decides.
+//
+// A caller whose ctx ends gets its error and disturbs nobody else; if the settle
+// was under way its tokens may have been charged.
+//
+// ok is false if the account was retired: the caller must look the key up again.
+func (a *Account) Ask(ctx context.Context, n int64) (v Verdict, ok bool, err error) {
+	s := a.lim.s
+	if err := ctx.Err(); err != nil {
+		return Verdict{}, true, err
+	}
+	w, v, ok, err := a.join(n)
+	if w == nil {
+		return v, ok, err
+	}
+	a.lim.Counts.Blocked.Add(1)
+	timer := time.NewTimer(s.cfg.StoreTimeout)
+	defer timer.Stop()
+	select {
+	case v = <-w.done:
+		return v, true, nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timer.C:
+		s.breaker.failing(s.Now(), errTimeout)
+	}
+	v, err = a.leave(w, err)
+	return v, true, err
+}
+
+// join queues a request for the next settle. It returns no waiter if the
+// request can be decided now.
+func (a *Account) join(n int64) (w *waiter, v Verdict, ok bool, err error) {
+	s := a.lim.s
+	now := s.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dead {
+		return nil, v, false, nil
+	}
+	if a.lim.closed.Load() {
+		return nil, v, true, ErrClosed
+	}
+	a.touched = true
+	c := a.inContact(now)
+	if v, ok := a.local(n, now); ok {
+		return nil, v, true, nil
+	}
+	if s.breaker.open.Load() {
+		return nil, a.fall(n, now), true, nil
+	}
+	w = &waiter{cost: n, done: make(chan Verdict, 1)}
+	c.waiting = append(c.waiting, w)
+	a.start(intent{})
+	return w, v, true, nil
+}
+
+// local decides a request from what may have arrived since the caller looked:
+// a slice or a denial. The caller holds mu.
+func (a *Account) local(n, now int64) (Verdict, bool) {
+	if _, ok := a.Cell.Take(n, &a.lim.s.Dead); ok {
+		return Verdict{Allowed: true, Source: FromSlice}, true
+	}
+	if retry, ok := a.Denied(n, now); ok {
+		return Verdict{Source: FromMemo, Retry: retry}, true
+	}
+	return Verdict{}, false
+}
+
+// leave takes a caller out that stops waiting. The answer may have come in the
+// meantime; otherwise a caller that ran out of time is judged by the policy,
+// and one that went away gets its context's error.
+func (a *Account) leave(w *waiter, err error) (Verdict, error) {
+	now := a.lim.s.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	select {
+	case v := <-w.done:
+		return v, nil
+	default:
+	}
+	w.left = true
+	if err != nil {
+		return Verdict{}, err
+	}
+	return a.fall(w.cost, now), nil
+}
+
+// intent is what a settle is for beyond the needs that wait.
+type intent struct {
+	kind intentKind
+	keep int64 // for giveBack: tokens that stay
+}
+
+type intentKind uint8
+
+const (
+	serve    intentKind = iota // needs only
+	refill                     // report, renew and ask for more
+	paced                      // the same for a saturated account: share by demand
+	giveBack                   // return all but keep
+)
+
+// start queues a settle of the account unless one is under way already, in
+// which case what is wanted now is decided again after it. The caller holds mu.
+func (a *Account) start(in intent) {
+	c := a.contact
+	if c.inflight {
+		return
+	}
+	c.inflight = true
+	c.intent = in
+	a.lim.s.dispatch.submit(a)
+}
+
+// Refill asks for more tokens because a take reached the low-water mark. It
+// returns at once.
+func (a *Account) Refill() {
+	now := a.lim.s.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dead || a.contact == nil {
+		return
+	}
+	a.attempt(intent{kind: refill}, now)
+}
+
+// attempt starts a settle of the node's own accord if the account's requests
+// have paid for it. The caller holds mu.
+func (a *Account) attempt(in intent, now int64) bool {
+	c := a.contact
+	if c.inflight || c.lease.Marked() || a.lim.s.breaker.open.Load() || a.lim.closed.Load() {
+		return false
+	}
+	a.count(now)
+	if c.credit < 1 {
+		return false
+	}
+	a.start(in)
+	return true
+}

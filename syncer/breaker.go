@@ -1,0 +1,85 @@
+package syncer
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// breaker tells whether it makes sense to wait for the store. It opens when at
+// least three calls have failed, the first of them made twice the time ago that
+// a call may wait, and none has succeeded since, or when more than one call in twenty of a full second took
+// longer than that time: such a store turns every wait into a failure. While it
+// is open nobody waits; the heartbeat alone probes, and its first answer in
+// time closes it.
+type breaker struct {
+	timeout int64 // ns, StoreTimeout
+	changed func(open bool, cause error)
+
+	open atomic.Bool // written under mu; read by every request that would wait
+
+	mu       sync.Mutex
+	failed   int   // calls since the last one that was answered in time
+	failedAt int64 // ns, when the first of them must have begun to wait
+	second   int64 // the second that calls and slow belong to
+	calls    int
+	slow     int
+}
+
+const (
+	leastFailures = 3
+	leastSample   = 20 // calls in a second before its slow part is judged
+	slowPart      = 20 // one in so many
+)
+
+// succeeded records a call that was answered after took ns.
+func (b *breaker) succeeded(now, took int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if took > b.timeout {
+		b.count(now, true)
+		return
+	}
+	b.failed = 0
+	b.count(now, false)
+	b.turn(false, nil)
+}
+
+// failing records a call that failed, or that a caller stopped waiting for.
+func (b *breaker) failing(now int64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed == 0 {
+		b.failedAt = now - b.timeout
+	}
+	b.failed++
+	if b.failed >= leastFailures && now-b.failedAt >= 2*b.timeout {
+		b.turn(true, err)
+	}
+}
+
+// count keeps the number of slow calls of the running second and judges a
+// second when it is over. The caller holds mu.
+func (b *breaker) count(now int64, slow bool) {
+	if s := now / int64(time.Second); s != b.second {
+		b.second, b.calls, b.slow = s, 0, 0
+	}
+	b.calls++
+	if slow {
+		b.slow++
+	}
+	if b.calls >= leastSample && b.slow*slowPart > max(b.calls, 10*leastSample) {
+		b.turn(true, errSlow)
+	}
+}
+
+// turn sets the state and reports a change, once. The caller holds mu; changed
+// only hands the event on.
+func (b *breaker) turn(open bool, cause error) {
+	if b.open.Load() == open {
+		return
+	}
+	b.open.Store(open)
+	b.calls, b.slow = 0, 0
+	b.changed(open, cause)
+}

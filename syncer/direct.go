@@ -1,0 +1,127 @@
+package syncer
+
+import (
+	"context"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// This file is what callers do to an account besides asking for admission.
+
+// Charge adds n tokens that were used without asking. It takes them from the
+// slice if they are there; otherwise the next settle charges them, which a tick
+// sends at the latest. ok is false if the account was retired.
+func (a *Account) Charge(n int64) (ok bool) {
+	return a.adjust(float64(n), func() bool {
+		_, took := a.Cell.Take(n, &a.lim.s.Dead)
+		return took
+	})
+}
+
+// Refund gives back n tokens of an admission that did not happen after all: to
+// the slice, if they can have come from it, otherwise with the next settle. ok
+// is false if the account was retired.
+func (a *Account) Refund(n int64) (ok bool) {
+	return a.adjust(float64(-n), func() bool {
+		c := a.contact
+		return c != nil && c.lease.GiveBack(&a.Cell, n, &a.lim.s.Dead)
+	})
+}
+
+// RefundFloor is Refund of an admission by the floor.
+func (a *Account) RefundFloor(n int64) (ok bool) {
+	return a.adjust(float64(-n), func() bool { return a.floor.Put(n) })
+}
+
+// RefundFallback is Refund of an admission by the failure policy.
+func (a *Account) RefundFallback(n int64) (ok bool) {
+	return a.adjust(float64(-n), func() bool {
+		c := a.contact
+		if c == nil || c.fallback < float64(n) {
+			return false
+		}
+		c.fallback -= float64(n)
+		if c.bucketAt != 0 {
+			c.bucket.Put(a.lim.s.Now(), n, a.fallbackSize())
+		}
+		return true
+	})
+}
+
+// adjust changes the account by tokens, locally if it can be done.
+func (a *Account) adjust(tokens float64, local func() bool) bool {
+	s := a.lim.s
+	now := s.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dead {
+		return false
+	}
+	a.touched = true
+	if local() {
+		return true
+	}
+	c := a.inContact(now)
+	a.leaveOldWindow(a.planned(), now)
+	c.charged += tokens
+	c.earn(1)
+	if !c.inflight {
+		s.agenda.set(a, now+s.tick())
+	}
+	return true
+}
+
+// Read asks the store for the state of a key and changes nothing, here or
+// there. It waits for StoreTimeout at most.
+func (l *Limiter) Read(ctx context.Context, key string, rule slice.Rule) (slice.Grant, error) {
+	return l.consult(ctx, &slice.Settle{Account: l.s.store.Account(l.name, key), Rule: rule})
+}
+
+// everything is more than an account can have in use.
+const everything = slice.MaxTokens
+
+// Reset frees all of a key's account but what is out on lease, and forgets this
+// node's denial. It waits for StoreTimeout at most.
+func (l *Limiter) Reset(ctx context.Context, key string, rule slice.Rule) error {
+	st := &slice.Settle{Account: l.s.store.Account(l.name, key), Rule: rule}
+	st.Usage.Charged = -everything
+	if _, err := l.consult(ctx, st); err != nil {
+		return err
+	}
+	if a, ok := l.table.Load(key); ok {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.told.Store(nil)
+		a.forgetDenial(l.s.Now())
+	}
+	return nil
+}
+
+// consult executes one settle outside any cell.
+func (l *Limiter) consult(ctx context.Context, st *slice.Settle) (slice.Grant, error) {
+	s := l.s
+	if l.closed.Load() {
+		return slice.Grant{}, ErrClosed
+	}
+	if s.Down() {
+		return slice.Grant{}, errDown
+	}
+	sentAt := s.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StoreTimeout, errTimeout)
+	defer cancel()
+	err := within(ctx, func() error {
+		said := []*slice.Settle{st}
+		s.store.Settle(context.WithoutCancel(ctx), said)
+		s.Counts.Calls.Add(1)
+		s.judgeCall(said, sentAt)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return slice.Grant{}, context.Cause(ctx)
+	case st.Outcome != slice.Ran:
+		return slice.Grant{}, st.Err
+	}
+	l.Counts.operation(&st.Grant)
+	return st.Grant, nil
+}

@@ -1,0 +1,167 @@
+package syncer
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// dispatch sends settles. What is ready when a call can be made goes with it,
+// so batches form by themselves under load and nothing waits without it.
+//
+// A settle is prepared at the last moment, so callers that join before that
+// share it. Lock order: Account.mu before dispatch.mu.
+type dispatch struct {
+	s *Syncer
+
+	mu    sync.Mutex
+	ready []*Account
+	calls int           // goroutines that call the store
+	idle  chan struct{} // closed when calls falls to 0 while somebody waits
+}
+
+const (
+	mostCalls = 8  // calls under way at once
+	mostBatch = 64 // accounts in one call
+	// settleTimeout is how long a settle may stay in flight before its outcome
+	// counts as unknown. It is longer than callers wait, or every hiccup of the
+	// store would make all slices in flight unknown.
+	settleTimeout = time.Second
+)
+
+// submit queues an account whose settle was started. It never blocks.
+func (d *dispatch) submit(a *Account) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ready = append(d.ready, a)
+	if d.calls < mostCalls {
+		d.calls++
+		go d.run()
+	}
+}
+
+// run calls the store until nothing is ready.
+func (d *dispatch) run() {
+	for {
+		batch := d.take()
+		if batch == nil {
+			return
+		}
+		d.send(batch)
+	}
+}
+
+func (d *dispatch) take() []*Account {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := min(len(d.ready), mostBatch)
+	if n == 0 {
+		d.ready = nil
+		d.calls--
+		if d.calls == 0 && d.idle != nil {
+			close(d.idle)
+			d.idle = nil
+		}
+		return nil
+	}
+	batch := d.ready[:n:n]
+	d.ready = d.ready[n:]
+	return batch
+}
+
+// quiet returns a channel that is closed once no call is under way.
+func (d *dispatch) quiet() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.idle == nil {
+		d.idle = make(chan struct{})
+		if d.calls == 0 {
+			done := d.idle
+			close(done)
+			d.idle = nil
+			return done
+		}
+	}
+	return d.idle
+}
+
+// flight is one call: its accounts, and who ends it. Either the reply does or
+// the timeout; the loser's result is void.
+type flight struct {
+	s        *Syncer
+	accounts []*Account
+	settles  []*slice.Settle // of each account; nil: it had nothing to say
+	landed   atomic.Bool
+	sentAt   int64
+}
+
+// send settles a batch of accounts and applies the replies.
+func (d *dispatch) send(batch []*Account) {
+	f := &flight{s: d.s, accounts: batch, settles: make([]*slice.Settle, len(batch))}
+	for _, a := range batch {
+		a.replan()
+	}
+	f.sentAt = d.s.Now()
+	said := make([]*slice.Settle, 0, len(batch))
+	for i, a := range batch {
+		a.mu.Lock()
+		st := a.prepare(f.sentAt)
+		a.mu.Unlock()
+		if f.settles[i] = st; st != nil {
+			said = append(said, st)
+		}
+	}
+	if len(said) > 0 {
+		timer := time.AfterFunc(settleTimeout, f.abandon)
+		defer timer.Stop()
+		d.s.store.Settle(context.Background(), said)
+		d.s.Counts.Calls.Add(1)
+	}
+	if f.landed.CompareAndSwap(false, true) {
+		f.land(said)
+	}
+}
+
+// land applies what the store answered.
+func (f *flight) land(said []*slice.Settle) {
+	if len(said) > 0 {
+		f.s.judgeCall(said, f.sentAt)
+	}
+	for i, a := range f.accounts {
+		a.apply(f.settles[i])
+	}
+}
+
+// abandon gives up on a call: what it said may have been executed, or may yet.
+func (f *flight) abandon() {
+	if !f.landed.CompareAndSwap(false, true) {
+		return
+	}
+	f.s.breaker.failing(f.s.Now(), errTimeout)
+	for i, a := range f.accounts {
+		if st := f.settles[i]; st != nil {
+			a.apply(&slice.Settle{Rule: st.Rule, Usage: st.Usage, Outcome: slice.Unknown, Err: errTimeout})
+			continue
+		}
+		a.apply(nil)
+	}
+}
+
+// judgeCall tells the breaker how a call went. A failure of one account alone,
+// such as a key of the wrong type, says nothing about the store.
+func (s *Syncer) judgeCall(said []*slice.Settle, sentAt int64) {
+	now := s.Now()
+	var err error
+	for _, st := range said {
+		if st.Outcome == slice.Ran || st.Lone {
+			s.latency.Store((7*s.latency.Load() + now - sentAt) / 8)
+			s.breaker.succeeded(now, now-sentAt)
+			return
+		}
+		err = st.Err
+	}
+	s.breaker.failing(now, err)
+}

@@ -1,0 +1,131 @@
+package syncer
+
+import (
+	"hash/fnv"
+	"math"
+	"time"
+
+	"github.com/hybridlimit/hybrid/precheck"
+)
+
+// Policy is what a request is told while the store does not answer.
+type Policy uint8
+
+// The failure policies.
+const (
+	FailLocal  Policy = iota // the node's fair share of the limit, from a local bucket
+	FailOpen                 // admitted
+	FailClosed               // denied
+)
+
+// ProbeInterval is when a denial by policy may be worth a retry: the store is
+// probed about that often.
+const ProbeInterval = time.Second
+
+// fall decides a request by the limiter's failure policy. What it admits is
+// charged with the account's next settle. The caller holds mu.
+func (a *Account) fall(n, now int64) Verdict {
+	v := Verdict{Source: FromPolicy}
+	c := a.inContact(now)
+	switch a.lim.policy {
+	case FailOpen:
+		v.Allowed = true
+		c.fallback = min(c.fallback+float64(n), a.share(float64(a.planned().Burst)))
+	case FailClosed:
+		v.Retry = ProbeInterval
+	default:
+		v.Allowed, v.Retry = a.fallLocal(n, now)
+	}
+	if v.Allowed {
+		c.earn(1)
+	}
+	a.lim.Counts.policy(v.Allowed)
+	if c.agendaSlot < 0 && !c.inflight {
+		a.lim.s.agenda.set(a, now+a.lim.s.tick())
+	}
+	return v
+}
+
+// fallLocal admits from the node's fair share.
+func (a *Account) fallLocal(n, now int64) (bool, time.Duration) {
+	size := a.fallbackSize()
+	if float64(n) > size.Cap {
+		return false, ProbeInterval
+	}
+	c := a.contact
+	if c.bucketAt == 0 {
+		c.bucket.Set(a.fallbackStart(size), now)
+		c.bucketAt = max(now, 1)
+	}
+	if !c.bucket.Take(now, n, size) {
+		return false, c.bucket.Wait(now, n, size)
+	}
+	c.fallback += float64(n)
+	return true, 0
+}
+
+// share divides among the live nodes.
+func (a *Account) share(tokens float64) float64 { return tokens / float64(a.lim.history.M()) }
+
+// fallbackSize returns the node's share of the limit: B/M and r/M, both halved
+// for a window, where a full bucket and its refill add up. A share of less than
+// one token is no use to anybody: then as many nodes as there are whole tokens
+// get one each, chosen by a hash so that each key has other nodes.
+func (a *Account) fallbackSize() precheck.Size {
+	plan := a.planned()
+	whole := precheck.Size{Cap: float64(plan.Rule.Burst), Rate: plan.ratePerNano()}
+	if plan.Rule.Window > 0 {
+		whole = whole.Times(0.5)
+	}
+	m := float64(a.lim.history.M())
+	if nodes := math.Floor(whole.Cap); nodes < m {
+		if nodes < 1 || float64(a.rank()) >= nodes {
+			return precheck.Size{}
+		}
+		m = nodes
+	}
+	size := whole.Over(m)
+	size.Cap = math.Floor(size.Cap)
+	return size
+}
+
+// fallbackStart is what the bucket holds when an outage begins: the share of
+// what was free when the store last spoke, and all of it for a key that it was
+// never asked about.
+func (a *Account) fallbackStart(size precheck.Size) float64 {
+	t := a.told.Load()
+	if t == nil {
+		return size.Cap
+	}
+	return min(size.Cap, a.share(float64(t.Free)))
+}
+
+// fallbackLack returns what the bucket lacks, which is what the account may be
+// charged of its admissions: the rest has been earned again.
+func (a *Account) fallbackLack(now int64) float64 {
+	return a.contact.bucket.Lack(now, a.fallbackSize())
+}
+
+// rank returns the place of this node among the live ones for this key, by a
+// hash of member and key; beyond all places if the fleet was never heard of.
+func (a *Account) rank() int {
+	roster := a.lim.roster.Load()
+	if roster == nil {
+		return math.MaxInt
+	}
+	own, before := a.weigh(a.lim.s.cfg.Member), 0
+	for _, member := range *roster {
+		if a.weigh(member) < own {
+			before++
+		}
+	}
+	return before
+}
+
+func (a *Account) weigh(member string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(member))
+	h.Write([]byte{0})
+	h.Write([]byte(a.key))
+	return h.Sum64()
+}

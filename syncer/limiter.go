@@ -1,0 +1,189 @@
+package syncer
+
+import (
+	"cmp"
+	"sync/atomic"
+
+	"github.com/hybridlimit/hybrid/precheck"
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// Limiter is one limiter of the node: its keys, its plan, its fleet.
+type Limiter struct {
+	// Immutable.
+	s       *Syncer
+	name    string
+	policy  Policy
+	planFor func(key string) *Plan // nil: all keys have the limiter's plan
+	table   *slice.Table[*Account]
+
+	// Atomics: read by requests, written by the heartbeat or by the user.
+	plan       atomic.Pointer[Plan]
+	roster     atomic.Pointer[[]string] // nil: the fleet was never heard of
+	floorFrom  atomic.Int64             // ns, floors are earned from then on
+	floorUntil atomic.Int64             // ns, the registration is trusted until then
+	history    precheck.History
+	fresh      precheck.Fresh
+	closed     atomic.Bool
+
+	Counts Counts
+}
+
+// LimiterConfig describes a limiter.
+type LimiterConfig struct {
+	Name   string
+	Plan   *Plan
+	Policy Policy
+	// PlanFor returns a key's own plan, or nil for the limiter's. It is called
+	// without locks, at most once per SyncInterval and key.
+	PlanFor func(key string) *Plan
+}
+
+// Load returns the account of a key, if there is one. It is the first half of
+// a request: the second is Take on the account's Cell.
+func (l *Limiter) Load(key string) (*Account, bool) { return l.table.Load(key) }
+
+// Account returns the account of a key, made when needed. user is the key as
+// the caller gave it, where key is a digest of it.
+func (l *Limiter) Account(key, user string) *Account {
+	if a, ok := l.table.Load(key); ok {
+		return a
+	}
+	now := l.s.Now()
+	var own *Plan
+	if l.planFor != nil {
+		own = l.planFor(user)
+	}
+	a, evicted, stored := l.table.LoadOrMake(key, func() *Account { return l.newAccount(key, user, own, now) })
+	if !stored {
+		a.loner = true
+	}
+	for _, old := range evicted {
+		old.giveUp()
+	}
+	return a
+}
+
+func (l *Limiter) newAccount(key, user string, own *Plan, now int64) *Account {
+	a := &Account{lim: l, key: key, plan: own, touched: true}
+	if l.planFor != nil && user != key {
+		a.inContact(now).user = user
+	}
+	return a
+}
+
+// TakeFloor admits n tokens from the key's floor.
+func (a *Account) TakeFloor(n, now int64) bool {
+	l := a.lim
+	if !l.floorOpen(now) {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	whole := a.planned().Floor
+	if a.dead || a.loner || whole.Cap == 0 {
+		return false
+	}
+	a.touched = true
+	a.startFloor(whole, now)
+	if !a.floor.Take(now, n, whole, &l.history) {
+		return false
+	}
+	l.Counts.Floor.Add(1)
+	return true
+}
+
+// startFloor gives a floor its first level when it is first used, which is
+// after the account was stored: by then an account of the same key that was
+// evicted has spoiled the fresh level. The caller holds mu.
+func (a *Account) startFloor(whole precheck.Size, now int64) {
+	if !a.floored {
+		level, _ := a.lim.fresh.Level(now, whole, &a.lim.history)
+		a.floor.Start(level, now)
+		a.floored = true
+	}
+	a.floor.NotBefore(a.lim.floorFrom.Load())
+}
+
+// giveUp returns the slice of an evicted account, if its requests have paid for
+// that; otherwise the store forgets it with the lease.
+func (a *Account) giveUp() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.contact; c != nil && (c.lease.Holds() || c.charged != 0 || c.fallback != 0) {
+		a.attempt(intent{kind: giveBack}, a.lim.s.Now())
+	}
+}
+
+// Plan returns the plan in force for the account.
+func (a *Account) Plan() *Plan {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.planned()
+}
+
+// replan asks for the key's own plan again. It calls user code, so no lock is
+// held meanwhile.
+func (a *Account) replan() {
+	l := a.lim
+	if l.planFor == nil {
+		return
+	}
+	now := l.s.Now()
+	a.mu.Lock()
+	c := a.inContact(now)
+	user, due := cmp.Or(c.user, a.key), now-c.plannedAt >= int64(l.s.cfg.SyncInterval)
+	if due {
+		c.plannedAt = now
+	}
+	a.mu.Unlock()
+	if !due {
+		return
+	}
+	own := l.planFor(user)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !samePlan(a.plan, own) {
+		a.plan = own
+		a.forgetDenial(now)
+	}
+}
+
+func samePlan(a, b *Plan) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// Plan returns the limiter's own plan.
+func (l *Limiter) Plan() *Plan { return l.plan.Load() }
+
+// SetPlan replaces the limiter's plan. Slices granted under the old one go back
+// and denials under it are forgotten.
+func (l *Limiter) SetPlan(p *Plan) {
+	l.plan.Store(p)
+	now := l.s.Now()
+	l.table.Range(func(a *Account) bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.plan == nil {
+			a.forgetDenial(now)
+		}
+		return true
+	})
+}
+
+// forgetDenial drops what followed from the old limit. The caller holds mu.
+func (a *Account) forgetDenial(now int64) {
+	if c := a.contact; c != nil {
+		c.saturated, c.promise = false, 0
+		a.forget(now)
+		a.attempt(intent{kind: giveBack}, now)
+		return
+	}
+	a.memo.Store(nil)
+}
+
+// Closed reports whether the limiter takes no more requests.
+func (l *Limiter) Closed() bool { return l.closed.Load() }

@@ -1,0 +1,106 @@
+package syncer
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// Membership: each limiter has a registry of its live nodes in the store. Its
+// size M divides floors, grants and fallback shares.
+const (
+	heartbeatEvery = time.Second
+	memberTTL      = 5 * time.Second
+	// A registration is trusted here for less than it lasts in the store, so
+	// that a node whose place was given away does not use its floor any more.
+	memberTrust = memberTTL - time.Second
+)
+
+// members keeps this node's registrations. Its fields belong to the loop.
+type members struct {
+	s       *Syncer
+	beating atomic.Bool  // a heartbeat is under way
+	due     atomic.Int64 // ns, the next heartbeat
+}
+
+// soon makes the next tick send a heartbeat: a limiter was added.
+func (m *members) soon() { m.due.Store(0) }
+
+// tick sends a heartbeat if one is due. While the breaker is open each tick
+// sends one, jittered: it is the probe that closes the breaker.
+func (m *members) tick(now int64) {
+	if now < m.due.Load() || !m.beating.CompareAndSwap(false, true) {
+		return
+	}
+	wait := jitter(int64(heartbeatEvery))
+	if m.s.breaker.open.Load() {
+		wait = m.s.tick()
+	}
+	m.due.Store(now + wait)
+	m.s.background(func() {
+		defer m.beating.Store(false)
+		m.beat()
+	})
+}
+
+// beat registers this node with all fleets and takes over what they look like.
+func (m *members) beat() {
+	s := m.s
+	limiters := s.Limiters()
+	if len(limiters) == 0 {
+		return
+	}
+	fleets := make([]*slice.Fleet, len(limiters))
+	for i, l := range limiters {
+		fleets[i] = &slice.Fleet{Limiter: l.name}
+	}
+	sentAt := s.Now()
+	alive := time.AfterFunc(s.cfg.StoreTimeout, func() { s.breaker.failing(s.Now(), errTimeout) })
+	s.store.Heartbeat(context.Background(), s.cfg.Member, memberTTL, fleets)
+	inTime := alive.Stop()
+	now := s.Now()
+	var err error
+	for i, f := range fleets {
+		if f.Err != nil {
+			err = f.Err
+			continue
+		}
+		limiters[i].joined(f, sentAt, now)
+	}
+	switch {
+	case err != nil && inTime:
+		s.breaker.failing(now, err)
+	case err == nil:
+		s.latency.Store((7*s.latency.Load() + now - sentAt) / 8)
+		s.breaker.succeeded(now, now-sentAt)
+		s.warnSlow(now - sentAt)
+	}
+}
+
+// joined takes over a heartbeat's answer. The floor of a new registration
+// starts empty once it is one TTL old: by then every other node has made room.
+func (l *Limiter) joined(f *slice.Fleet, sentAt, now int64) {
+	roster := f.Members
+	l.roster.Store(&roster)
+	l.history.Set(now, max(l.s.cfg.Servers, len(roster), 1))
+	lapsed := sentAt > l.floorUntil.Load()
+	if f.Joined || lapsed {
+		from := now + int64(memberTTL)
+		l.floorFrom.Store(from)
+		l.fresh.Start(from)
+	}
+	l.floorUntil.Store(sentAt + int64(memberTrust))
+}
+
+// floorOpen reports whether this node may use floors of this limiter now.
+func (l *Limiter) floorOpen(now int64) bool {
+	return now >= l.floorFrom.Load() && now < l.floorUntil.Load()
+}
+
+// tick returns a sync interval, jittered upwards.
+func (s *Syncer) tick() int64 {
+	return int64(float64(s.cfg.SyncInterval) * (1 + 0.2*rand.Float64()))
+}

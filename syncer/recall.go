@@ -1,0 +1,120 @@
+package syncer
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// recall brings tokens back that sit in the slices of other nodes while a
+// request is refused for want of them. The refused node marks the account in
+// the store; nodes that hold slices read the marks with their sync and give
+// back what they do not use.
+type recall struct {
+	s *Syncer
+
+	mu    sync.Mutex
+	marks []slice.Mark // to be published with the next tick
+
+	since int64 // µs of the store, newest mark read; owned by the loop's poll
+}
+
+const (
+	mostMarks     = 128 // published per tick
+	mostMarksRead = 256 // read per poll
+)
+
+// notice marks the account if it is scarce: a cost was refused although the
+// tokens exist, and more is out on lease than pacing alone accounts for. The
+// caller holds the account's mu.
+func (r *recall) notice(a *Account, cost int64, st *slice.Settle, period, now int64) {
+	g, plan, c := &st.Grant, a.planned(), a.contact
+	usual := plan.ratePerNano() * float64(period)
+	if st.Rule.Window > 0 {
+		usual = 0
+	}
+	free := float64(st.Rule.Burst) - g.Used
+	if free+float64(g.Lent) < float64(cost) || float64(g.Lent) <= usual {
+		return
+	}
+	if c.markedAt != 0 && now-c.markedAt < max(int64(r.s.cfg.SyncInterval), period) {
+		return
+	}
+	c.markedAt = now
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.marks) < mostMarks {
+		r.marks = append(r.marks, slice.Mark{Account: scarceID(a.lim.name, a.key), Cost: cost, At: g.Clock})
+	}
+}
+
+// sync publishes this node's marks and, if it holds slices, obeys the others'.
+// It blocks on the store and is called from one goroutine at a time.
+func (r *recall) sync(ctx context.Context, holding bool) {
+	r.mu.Lock()
+	marks := r.marks
+	r.marks = nil
+	r.mu.Unlock()
+	if len(marks) > 0 {
+		if err := r.s.store.Mark(ctx, marks); err != nil {
+			r.s.Counts.MarkErrors.Add(1)
+		}
+	}
+	if !holding {
+		return
+	}
+	read, err := r.s.store.Marks(ctx, r.since, mostMarksRead)
+	if err != nil {
+		r.s.Counts.MarkErrors.Add(1)
+		return
+	}
+	for _, m := range read {
+		r.since = max(r.since, m.At)
+		if a := r.s.byScarceID(m.Account); a != nil {
+			a.yield(m.Cost)
+		}
+	}
+}
+
+// yield gives back what this node does not use in one sync interval, or
+// everything if that is less than the cost which was refused.
+func (a *Account) yield(cost int64) {
+	now := a.lim.s.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.contact
+	if a.dead || c == nil || c.inflight || !c.lease.Holds() {
+		return
+	}
+	tokens := a.Cell.Tokens()
+	keep := int64(c.demand.over(int64(a.lim.s.cfg.SyncInterval), a.planned().horizon))
+	if tokens-keep < cost {
+		keep = 0
+	}
+	if tokens > keep && a.attempt(intent{kind: giveBack, keep: keep}, now) {
+		a.lim.Counts.Recalled.Add(uint64(tokens - keep))
+	}
+}
+
+// scarceID names an account among all limiters of the service; the length makes
+// it unambiguous. byScarceID is its inverse on this node.
+func scarceID(limiter, key string) string {
+	return strconv.Itoa(len(limiter)) + ":" + limiter + ":" + key
+}
+
+func (s *Syncer) byScarceID(id string) *Account {
+	length, rest, ok := strings.Cut(id, ":")
+	n, err := strconv.Atoi(length)
+	if !ok || err != nil || n < 0 || n >= len(rest) || rest[n] != ':' {
+		return nil
+	}
+	lim := s.limiter(rest[:n])
+	if lim == nil {
+		return nil
+	}
+	a, _ := lim.table.Load(rest[n+1:])
+	return a
+}

@@ -1,0 +1,224 @@
+package syncer
+
+import (
+	"math"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// This file prepares settles: from the state of an account to a slice.Settle.
+// apply.go is its counterpart.
+
+// count brings the account's demand and credit up to date with what was taken
+// from the slice and denied from memory since the last call. The caller holds mu.
+func (a *Account) count(now int64) {
+	c := a.contact
+	unreported := c.lease.Unreported(&a.Cell)
+	taken := max(unreported-c.counted, 0)
+	c.counted = unreported
+	largest := a.Cell.LargestCost()
+	denials, denied := a.memo.Load().Drain()
+	if taken > 0 {
+		a.noteCost(largest)
+	}
+	// Costs are not counted one by one on the fast path: with the largest of
+	// them the number of requests is never overstated.
+	requests := (taken + max(largest, c.unit) - 1) / max(largest, c.unit)
+	a.lim.Counts.SliceTokens.Add(uint64(taken))
+	a.lim.Counts.MemoDenied.Add(uint64(denials))
+	c.earn(requests + denials)
+	a.attempted(taken+denied, now)
+}
+
+// attempted adds tokens to the demand.
+func (a *Account) attempted(tokens, now int64) {
+	c := a.contact
+	c.demand.add(float64(tokens), now, a.planned().horizon)
+	c.attempts += tokens
+}
+
+// earn adds requests to the credit that pays for operations. It is capped so
+// that a long calm does not pay for a storm of operations.
+func (c *contact) earn(requests int64) { c.credit = min(c.credit+requests, mostCredit) }
+
+const mostCredit = 1 << 10
+
+// noteCost remembers the largest cost seen since the last settle.
+func (a *Account) noteCost(cost int64) { a.contact.seen = max(a.contact.seen, cost) }
+
+// prepare makes the settle that is to be sent now, or nil if there is nothing
+// to say. The caller holds mu, and sends it at once.
+func (a *Account) prepare(now int64) *slice.Settle {
+	c, plan := a.contact, a.planned()
+	if c.lease.Marked() && a.Cell.Expired(&a.lim.s.Dead) {
+		a.lapse()
+	}
+	a.leaveOldWindow(plan, now)
+	needs := a.takeNeeds(now)
+	a.count(now)
+	c.unit = max(c.seen, (c.unit+1)/2)
+	c.seen = 0
+	u := a.report(needs, plan, now)
+	if u.Spent+u.Returned+u.Held+u.Want == 0 && len(needs) == 0 && u.Charged == 0 && u.Fallback == 0 {
+		return nil
+	}
+	c.credit = max(c.credit-1, 0)
+	c.attempts = 0
+	c.sentAt = now
+	c.settle = &slice.Settle{Account: a.lim.s.store.Account(a.lim.name, a.key), Rule: plan.Rule, Usage: u}
+	return c.settle
+}
+
+// takeNeeds moves the callers that wait into the settle, merging neighbours of
+// equal cost into runs. What exceeds the runs of one settle waits for the next.
+func (a *Account) takeNeeds(now int64) []slice.Need {
+	c := a.contact
+	var runs []slice.Need
+	i := 0
+	for ; i < len(c.waiting); i++ {
+		w := c.waiting[i]
+		if w.left {
+			continue
+		}
+		if w.cost > 0 {
+			if n := len(runs); n > 0 && runs[n-1].Cost == w.cost {
+				runs[n-1].Count++
+			} else if n == slice.MaxRuns {
+				break
+			} else {
+				runs = append(runs, slice.Need{Cost: w.cost, Count: 1})
+			}
+			a.noteCost(w.cost)
+			a.attempted(w.cost, now)
+			c.earn(1)
+		}
+		c.sent = append(c.sent, w)
+	}
+	c.waiting = append(c.waiting[:0], c.waiting[i:]...)
+	if len(runs) > 0 {
+		c.often = now-c.askedAt <= a.planned().horizon
+		c.askedAt = now
+	}
+	return runs
+}
+
+// report fills in what the settle reports and asks for.
+func (a *Account) report(needs []slice.Need, plan *Plan, now int64) slice.Usage {
+	c := a.contact
+	size := a.size(len(needs) > 0, plan)
+	if a.dead || a.lim.closed.Load() {
+		size = sizing{}
+	}
+	u := c.lease.Report(&a.Cell, size.keep)
+	c.counted = 0
+	u.Needs = needs
+	a.charge(&u, plan, now)
+	if size.goal > u.Held && !c.lease.Marked() && a.mayWant(plan, now) {
+		u.Want = size.goal - u.Held
+		u.Unit, u.Least, u.Divisor = c.unit, size.least, size.divisor
+	}
+	return u
+}
+
+// sizing is what becomes of the slice in a settle.
+type sizing struct {
+	keep    int64 // tokens that may stay
+	goal    int64 // tokens that it should hold afterwards; 0: ask for none
+	least   int64
+	divisor int64
+}
+
+// size decides it. Nodes ask for a share of what is free, so that slices shrink
+// as the account fills and reach nothing where sharing stops being possible;
+// only a paced settle, which speaks for a whole period, may take all.
+//
+// A settle with needs returns the whole slice, which could not serve them: kept,
+// its parts of costs would stay stuck here while the account refuses.
+func (a *Account) size(needs bool, plan *Plan) sizing {
+	c := a.contact
+	share := sizing{goal: target(c.demand.count, c.unit), least: 2 * c.unit, divisor: 2 * int64(a.lim.history.M())}
+	switch {
+	case needs && !c.often:
+		return sizing{}
+	case needs:
+		return share
+	case c.intent.kind == refill:
+		share.keep = share.goal
+		return share
+	case c.intent.kind == paced:
+		goal := a.pacedGoal(plan)
+		return sizing{keep: goal, goal: goal, least: c.unit, divisor: 1}
+	case c.intent.kind == giveBack:
+		return sizing{keep: c.intent.keep}
+	default:
+		return sizing{keep: slice.MaxSlice}
+	}
+}
+
+// pacedGoal returns the whole costs that are expected in the next period.
+func (a *Account) pacedGoal(plan *Plan) int64 {
+	c := a.contact
+	if c.unit > maxTarget {
+		return 0
+	}
+	p := a.pace(plan)
+	expected := int64(min(math.Ceil(c.demand.over(p, plan.horizon)), maxTarget))
+	return expected / c.unit * c.unit
+}
+
+// pace returns the account's pacing period.
+func (a *Account) pace(plan *Plan) int64 {
+	return pace(a.lim.history.M(), a.contact.unit, plan.ratePerNano(), plan.fill)
+}
+
+// mayWant reports whether a slice can be used at all: not by an account that
+// is about to go, and not in the last moments of a window.
+func (a *Account) mayWant(plan *Plan, now int64) bool {
+	if !plan.Sliced || a.loner || a.dead || a.lim.closed.Load() {
+		return false
+	}
+	left, known := a.lim.s.windowLeft(plan.Rule.Window, now)
+	return !known || left > 4*guard(0)
+}
+
+// charge moves what was used without asking into the settle: the floor's use,
+// as far as it sits on top of the limit, and what the fallback admitted.
+func (a *Account) charge(u *slice.Usage, plan *Plan, now int64) {
+	c := a.contact
+	u.Charged = c.charged
+	if a.floored {
+		u.Charged += plan.FloorShare * a.floor.Owed(now, plan.Floor, &a.lim.history)
+	}
+	if c.bucketAt != 0 {
+		u.Fallback = min(c.fallback, a.fallbackLack(now))
+	} else {
+		u.Fallback = c.fallback
+	}
+	c.charged, c.fallback = 0, 0
+	if (u.Charged != 0 || u.Fallback != 0) && u.Tag == (slice.Tag{}) {
+		u.Tag.Window = c.chargeWindow
+	}
+}
+
+// leaveOldWindow forgets what belongs to a window that is over: its slice, and
+// what is to be charged to it.
+func (a *Account) leaveOldWindow(plan *Plan, now int64) {
+	w := a.lim.s.window(plan.Rule.Window, now)
+	c := a.contact
+	if w == 0 || c.chargeWindow == w {
+		return
+	}
+	if c.chargeWindow != 0 {
+		c.charged, c.fallback = 0, 0
+		if c.lease.Holds() && a.Cell.Expired(&a.lim.s.Dead) {
+			a.lapse()
+		}
+	}
+	c.chargeWindow = w
+}
+
+// lapse gives up the lease without telling the store.
+func (a *Account) lapse() {
+	a.contact.lease.Lapse(&a.Cell)
+	a.contact.counted = 0
+}

@@ -1,0 +1,56 @@
+package syncer
+
+import (
+	"math"
+	"time"
+)
+
+// The sizing is pure arithmetic: what a slice should hold, when to ask for
+// more, how long a lease may be trusted, how often a saturated key may ask.
+
+// target returns the tokens that a slice should hold for a demand of so many
+// tokens per horizon, in whole units. A slice of less than two costs saves
+// nothing and is not asked for: 0.
+func target(count float64, unit int64) int64 {
+	t := roundUp(int64(min(math.Ceil(count), maxTarget)), unit)
+	if t < 2*unit {
+		return 0
+	}
+	return t
+}
+
+// maxTarget keeps a slice and a grant on top of it within a cell's word.
+const maxTarget = 1 << 30
+
+func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
+
+// lowWater returns the level at which to ask for a refill: what is used while
+// the store answers, so that a hot key does not run dry, and never more than
+// half of the slice.
+func lowWater(d *demand, horizon, latency, target int64) int64 {
+	return min(int64(math.Ceil(d.over(2*latency, horizon))), target/2)
+}
+
+// guard is how long before its end in the store a lease ends here: it covers
+// late timers and goroutines that stand still between two instructions (68 ms
+// at most were measured on busy cores; see docs/accuracy.md), and 2 % of the
+// lease's life for clocks that run at different rates.
+func guard(life time.Duration) time.Duration {
+	return max(50*time.Millisecond, life/50)
+}
+
+// Bounds of the pacing period.
+const (
+	shortestPace = 20 * time.Millisecond
+	longestPace  = 10 * time.Second
+	paceTokens   = 5 // a paced settle should find this many costs per node
+)
+
+// pace returns the period at which each of m nodes asks for a saturated
+// account that fills at rate tokens per ns from empty in fill ns, when
+// requests cost c.
+func pace(m int, c int64, rate float64, fill int64) int64 {
+	p := clampNanos(paceTokens * float64(m) * float64(c) / rate)
+	p = min(max(p, fill/20), fill/10)
+	return min(max(p, int64(shortestPace)), int64(longestPace))
+}

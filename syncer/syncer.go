@@ -1,0 +1,203 @@
+package syncer
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// Config is what a Syncer is made of. All fields are required and valid.
+type Config struct {
+	Store        Store
+	SyncInterval time.Duration
+	StoreTimeout time.Duration
+	Member       string // unique among all nodes
+	Servers      int    // least fleet size
+	MaxKeys      int
+	Logger       *slog.Logger
+	Changed      func(open bool, cause error) // the breaker turned; must not block
+}
+
+// Syncer is one node: one loop and one dispatcher for all its limiters.
+type Syncer struct {
+	// Immutable.
+	cfg   Config
+	store Store
+	start time.Time
+	ring  *slice.Ring[*Account]
+
+	// Dead is the watermark that Takes check.
+	Dead slice.Watermark
+
+	Counts NodeCounts
+
+	deadlines deadlines
+	dispatch  dispatch
+	agenda    agenda
+	breaker   breaker
+	recall    recall
+	members   members
+
+	latency atomic.Int64 // ns, smoothed time of a call
+	clock   atomic.Int64 // µs, the store's clock less the node's; 0: never heard
+
+	mu       sync.Mutex
+	limiters map[string]*Limiter
+	closing  bool
+
+	kick     chan struct{} // wakes the loop
+	stop     chan struct{}
+	stopOnce sync.Once
+	tasks    sync.WaitGroup // the loop and what it runs in the background
+	syncing  atomic.Bool    // an exchange of marks is under way
+	slowOnce sync.Once
+}
+
+// New starts a node. The store may be down.
+func New(cfg Config) *Syncer {
+	s := &Syncer{
+		cfg:      cfg,
+		store:    cfg.Store,
+		start:    time.Now(),
+		ring:     slice.NewRing[*Account](cfg.MaxKeys),
+		limiters: make(map[string]*Limiter),
+		kick:     make(chan struct{}, 1),
+		stop:     make(chan struct{}),
+	}
+	s.latency.Store(int64(cfg.StoreTimeout) / 10)
+	s.deadlines = deadlines{dead: &s.Dead, now: s.Now}
+	s.dispatch.s, s.recall.s, s.members.s = s, s, s
+	s.agenda.next, s.agenda.wake = math.MaxInt64, s.wake
+	s.breaker = breaker{timeout: int64(cfg.StoreTimeout), changed: s.turned}
+	s.tasks.Add(1)
+	go s.loop()
+	return s
+}
+
+// Now returns the node's monotonic clock.
+func (s *Syncer) Now() int64 { return int64(time.Since(s.start)) }
+
+// wake makes the loop look at the agenda. It never blocks.
+func (s *Syncer) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// loop is the node's one owner of time. It never calls the store itself, so
+// nothing that the store does can hold it up.
+func (s *Syncer) loop() {
+	defer s.tasks.Done()
+	ticker := time.NewTicker(s.cfg.SyncInterval)
+	defer ticker.Stop()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-ticker.C:
+			s.sync()
+		case <-s.kick:
+		case <-timer.C:
+		}
+		timer.Reset(s.runAgenda())
+	}
+}
+
+// agendaPause is how long the loop lets things become due together, so that
+// they share calls.
+const agendaPause = 2 * time.Millisecond
+
+// runAgenda does what is due and returns how long the loop may sleep.
+func (s *Syncer) runAgenda() time.Duration {
+	due, next := s.agenda.take(s.Now())
+	for _, a := range due {
+		a.act(s.Now())
+	}
+	if next == math.MaxInt64 {
+		return time.Hour
+	}
+	return max(time.Duration(next-s.Now()), agendaPause)
+}
+
+// sync is the tick: heartbeat, scarcity, sweep.
+func (s *Syncer) sync() {
+	s.members.tick(s.Now())
+	if !s.breaker.open.Load() && s.syncing.CompareAndSwap(false, true) {
+		s.background(func() {
+			defer s.syncing.Store(false)
+			s.recall.sync(context.Background(), s.agenda.len() > 0)
+		})
+	}
+	s.ring.Sweep(s.sweepShare())
+}
+
+// sweepShare is how many keys a tick looks at, so that all are seen about once
+// a minute and no tick takes long.
+func (s *Syncer) sweepShare() int {
+	perTick := int(int64(s.ring.Len()) * int64(s.cfg.SyncInterval) / int64(time.Minute))
+	return min(perTick+16, 4096)
+}
+
+// background runs a task that may block on the store; Shutdown waits for it.
+func (s *Syncer) background(task func()) {
+	s.tasks.Go(task)
+}
+
+// hear takes over the store's clock from a reply.
+func (s *Syncer) hear(g *slice.Grant, sentAt, now int64) {
+	offset := g.Clock - (sentAt+now)/2/1000
+	if offset == 0 {
+		offset = 1
+	}
+	s.clock.Store(offset)
+}
+
+// window returns the number of the fixed window that the store is in, 0 for a
+// token bucket or if the store's clock is not known.
+func (s *Syncer) window(period, now int64) int64 {
+	offset := s.clock.Load()
+	if period == 0 || offset == 0 {
+		return 0
+	}
+	return (now/1000 + offset) / period
+}
+
+// windowLeft returns how long the store's current window lasts.
+func (s *Syncer) windowLeft(period, now int64) (left time.Duration, known bool) {
+	w := s.window(period, now)
+	if w == 0 {
+		return 0, false
+	}
+	return time.Duration((w+1)*period-(now/1000+s.clock.Load())) * time.Microsecond, true
+}
+
+// turned reports a change of the breaker.
+func (s *Syncer) turned(open bool, cause error) {
+	if open {
+		s.Counts.BreakerOpens.Add(1)
+	}
+	s.members.soon()
+	s.cfg.Changed(open, cause)
+}
+
+// Down reports whether the breaker is open.
+func (s *Syncer) Down() bool { return s.breaker.open.Load() }
+
+// warnSlow says once that StoreTimeout leaves no room for two round trips.
+func (s *Syncer) warnSlow(rtt int64) {
+	if 2*rtt <= int64(s.cfg.StoreTimeout) {
+		return
+	}
+	s.slowOnce.Do(func() {
+		s.cfg.Logger.Warn("hybrid: StoreTimeout is shorter than two round trips to the store",
+			"StoreTimeout", s.cfg.StoreTimeout, "roundTrip", time.Duration(rtt))
+	})
+}

@@ -1,0 +1,149 @@
+package hybrid
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Wait is WaitN of one token.
+func (l *Limiter) Wait(ctx context.Context, key string) error { return l.WaitN(ctx, key, 1) }
+
+// WaitN waits until a request of n tokens passes. Callers of one key on one
+// node pass in the order in which they came. n = 0 does not wait.
+//
+// It returns at once if ctx would end before the wait does, with an error that
+// is context.DeadlineExceeded, and with ErrExceedsBurst if n can never pass.
+// Otherwise it fails like AllowN.
+func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
+	if err := l.usable(ctx, key, n); err != nil || n == 0 {
+		return err
+	}
+	if plan := l.planOf(key); !plan.Fits(n) {
+		return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, plan.Rule.Burst)
+	}
+	line, turn := l.waits.join(key)
+	defer l.waits.leave(key, line, turn)
+	if err := line.await(ctx, turn); err != nil {
+		return err
+	}
+	for {
+		r, err := l.AllowN(ctx, key, n)
+		switch {
+		case err != nil || r.Allowed:
+			return err
+		case r.RetryAfter == Never:
+			return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, r.Limit)
+		}
+		if err := line.sleep(ctx, r.RetryAfter); err != nil {
+			return err
+		}
+	}
+}
+
+// waits is the lines of callers that wait, by key. Only keys that somebody
+// waits for are in it.
+type waits struct {
+	mu    sync.Mutex
+	lines map[string]*line
+}
+
+func newWaits() *waits { return &waits{lines: make(map[string]*line)} }
+
+// line is the callers of one key, first come first served. The first one asks;
+// the others wait for their turn.
+type line struct {
+	mu    sync.Mutex // after waits.mu
+	turns []chan struct{}
+	next  time.Time // the first one asks again then; nobody passes earlier
+}
+
+// join puts a caller at the end of its line.
+func (w *waits) join(key string) (*line, chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ln := w.lines[key]
+	if ln == nil {
+		ln = &line{}
+		w.lines[key] = ln
+	}
+	turn := make(chan struct{})
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.turns = append(ln.turns, turn)
+	if len(ln.turns) == 1 {
+		close(turn)
+	}
+	return ln, turn
+}
+
+// leave takes a caller out, wherever it stands, and gives the turn on if it was
+// the first.
+func (w *waits) leave(key string, ln *line, turn chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	for i, t := range ln.turns {
+		if t != turn {
+			continue
+		}
+		ln.turns = append(ln.turns[:i], ln.turns[i+1:]...)
+		if i == 0 && len(ln.turns) > 0 {
+			close(ln.turns[0])
+		}
+		break
+	}
+	if len(ln.turns) == 0 {
+		delete(w.lines, key)
+	}
+}
+
+// await waits for the caller's turn.
+func (ln *line) await(ctx context.Context, turn chan struct{}) error {
+	select {
+	case <-turn:
+		return nil
+	default:
+	}
+	ln.mu.Lock()
+	next := ln.next
+	ln.mu.Unlock()
+	if err := tooLate(ctx, next); err != nil {
+		return err
+	}
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// sleep waits before the first caller asks again.
+func (ln *line) sleep(ctx context.Context, d time.Duration) error {
+	next := time.Now().Add(d)
+	if err := tooLate(ctx, next); err != nil {
+		return err
+	}
+	ln.mu.Lock()
+	ln.next = next
+	ln.mu.Unlock()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tooLate fails if ctx ends before a moment.
+func tooLate(ctx context.Context, moment time.Time) error {
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(moment) {
+		return fmt.Errorf("hybrid: the wait would exceed the context's deadline: %w", context.DeadlineExceeded)
+	}
+	return nil
+}
