@@ -114,7 +114,7 @@ func (h *History) earned(level float64, from, earn, to int64, whole Size) float6
 		if i+1 < len(p.segments) {
 			end = p.segments[i+1].from
 		}
-		if end < from || s.from > to {
+		if s.from < from && end <= from || s.from > to {
 			continue
 		}
 		size := share(whole, s.m)
