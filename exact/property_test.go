@@ -131,13 +131,13 @@ func (w *world) settle(t *rapid.T) {
 			m.found, m.written, m.life = true, sent, time.Duration(m.ttl(e.Rule, e.Grant))*time.Millisecond
 		}
 	}
-	w.compare(t)
 	if n := len(batch) - 1; wrote {
 		w.checkTTL(t, which[n], batch[n])
 	}
 	for _, name := range w.names {
 		w.rdb.Persist(ctx, name) // what is moved in time must not expire meanwhile
 	}
+	w.compare(t)
 }
 
 // compare holds what is stored against the models.

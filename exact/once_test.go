@@ -1,0 +1,216 @@
+package exact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/internal/redistest"
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// slow does not refill during a test.
+var slow = Per(1000, maxPeriod)
+
+// one asks for one token.
+func one(s *Store, key string) *slice.Settle {
+	return &slice.Settle{Account: s.Account("api", key), Rule: slow.Rule(),
+		Usage: slice.Usage{Needs: []slice.Need{{Cost: 1, Count: 1}}}}
+}
+
+func ones(s *Store, n int, prefix string) []*slice.Settle {
+	batch := make([]*slice.Settle, n)
+	for i := range batch {
+		batch[i] = one(s, fmt.Sprint(prefix, i))
+	}
+	return batch
+}
+
+// taken is what Redis has counted for a key of ones.
+func taken(t testing.TB, s *Store, key string) int64 {
+	t.Helper()
+	d, err := s.Peek(context.Background(), "api", key, slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Limit - d.Remaining
+}
+
+func outcomes(batch []*slice.Settle) map[slice.Outcome]int {
+	n := map[slice.Outcome]int{}
+	for _, e := range batch {
+		n[e.Outcome]++
+	}
+	return n
+}
+
+// faulty runs test with a store whose way to Redis can be disturbed, on each
+// kind of client with its retries at their defaults, and a store that sees the truth.
+func faulty(t *testing.T, test func(t *testing.T, s, truth *Store, p *redistest.Proxy)) {
+	t.Run("client", func(t *testing.T) {
+		server := redistest.Start(t)
+		p := redistest.NewProxy(t, server.Addr)
+		rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ReadTimeout: 300 * time.Millisecond})
+		t.Cleanup(func() { _ = rdb.Close() })
+		test(t, newStore(t, rdb), newStore(t, server.Client(t)), p)
+	})
+	t.Run("ring", func(t *testing.T) {
+		server := redistest.Start(t)
+		p := redistest.NewProxy(t, server.Addr)
+		rdb := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": p.Addr}, ReadTimeout: 300 * time.Millisecond})
+		t.Cleanup(func() { _ = rdb.Close() })
+		test(t, newStore(t, rdb), newStore(t, server.Client(t)), p)
+	})
+	t.Run("cluster", func(t *testing.T) {
+		cluster := redistest.StartCluster(t, 1)
+		p := redistest.NewProxy(t, cluster.Servers[0].Addr)
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: []string{p.Addr}, ReadTimeout: 300 * time.Millisecond,
+			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: p.Addr}}}}, nil
+			},
+		})
+		t.Cleanup(func() { _ = rdb.Close() })
+		test(t, newStore(t, rdb), newStore(t, cluster.Client(t)), p)
+	})
+	t.Run("wrapped client", func(t *testing.T) {
+		server := redistest.Start(t)
+		p := redistest.NewProxy(t, server.Addr)
+		rdb := redis.NewClient(&redis.Options{Addr: p.Addr, ReadTimeout: 300 * time.Millisecond})
+		t.Cleanup(func() { _ = rdb.Close() })
+		test(t, newStore(t, struct{ redis.UniversalClient }{rdb}), newStore(t, server.Client(t)), p)
+	})
+}
+
+// Redis executes the script, and the reply is lost: once is counted, and the outcome is unknown.
+func TestLostReplyCountsOnce(t *testing.T) {
+	faulty(t, func(t *testing.T, s, truth *Store, p *redistest.Proxy) {
+		ctx := context.Background()
+		s.Settle(ctx, ones(s, 3, "warm")) // the script is loaded
+		for name, lose := range map[string]func(int, string){"cut": p.CutAfter, "swallow": p.Swallow} {
+			for _, n := range []int{1, 20, 100} { // one call; one or a pipeline; a pipeline
+				lose(1, settleScript.sha)
+				batch := ones(s, n, fmt.Sprint(name, n, "-"))
+				hits := p.Hits()
+				s.Settle(ctx, batch)
+				if p.Hits() != hits+1 {
+					t.Fatalf("%s %d: sent %d times", name, n, p.Hits()-hits)
+				}
+				for i, e := range batch {
+					got := taken(t, truth, fmt.Sprint(name, n, "-", i))
+					if got > 1 || e.Outcome == slice.Ran && got != 1 || e.Outcome == slice.NotRun && got != 0 {
+						t.Fatalf("%s %d: account %d: %v (%v), and counted %d times", name, n, i, e.Outcome, e.Err, got)
+					}
+				}
+				if outcomes(batch)[slice.Unknown] == 0 {
+					t.Fatalf("%s %d: no outcome is unknown: %v", name, n, outcomes(batch))
+				}
+			}
+		}
+	})
+}
+
+// The reply that says NOSCRIPT arrives, the reply to the script that is sent then is lost.
+func TestLostReplyAfterNoScript(t *testing.T) {
+	faulty(t, func(t *testing.T, s, truth *Store, p *redistest.Proxy) {
+		p.CutAfter(1, "lease epoch, microseconds") // the source
+		batch := ones(s, 10, "k")
+		s.Settle(context.Background(), batch)
+		for i, e := range batch {
+			got := taken(t, truth, fmt.Sprint("k", i))
+			if got > 1 || e.Outcome == slice.Ran && got != 1 || e.Outcome == slice.NotRun && got != 0 {
+				t.Fatalf("account %d: %v (%v), and counted %d times", i, e.Outcome, e.Err, got)
+			}
+		}
+		if outcomes(batch)[slice.Unknown] == 0 {
+			t.Fatalf("no outcome is unknown: %v", outcomes(batch))
+		}
+	})
+}
+
+// The connection breaks before Redis sees the request: nothing is counted, and nothing is sent again.
+func TestLostRequest(t *testing.T) {
+	faulty(t, func(t *testing.T, s, truth *Store, p *redistest.Proxy) {
+		s.Settle(context.Background(), ones(s, 1, "warm"))
+		p.CutBefore(1, settleScript.sha)
+		e := one(s, "k")
+		s.Settle(context.Background(), []*slice.Settle{e})
+		if e.Outcome != slice.Unknown || taken(t, truth, "k") != 0 || p.Hits() != 1 {
+			t.Fatalf("%v, %d hits", e, p.Hits())
+		}
+	})
+}
+
+func TestCertainlyNotRun(t *testing.T) {
+	ctx := context.Background()
+	check := func(t *testing.T, s *Store, ctx context.Context) {
+		t.Helper()
+		for _, n := range []int{1, 200} {
+			batch := ones(s, n, "k")
+			s.Settle(ctx, batch)
+			if outcomes(batch)[slice.NotRun] != n || batch[0].Err == nil {
+				t.Fatalf("%v: %v", outcomes(batch), batch[0].Err)
+			}
+		}
+	}
+	refused := redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1, MaxRetries: -1}
+	t.Run("refused port", func(t *testing.T) { check(t, newStore(t, redis.NewClient(&refused)), ctx) })
+	t.Run("unknown host", func(t *testing.T) {
+		o := refused
+		o.Addr = "no-such-host.invalid:6379"
+		check(t, newStore(t, redis.NewClient(&o)), ctx)
+	})
+	t.Run("cluster away", func(t *testing.T) {
+		check(t, newStore(t, redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, DialerRetries: 1, MaxRedirects: -1})), ctx)
+	})
+	t.Run("ring away", func(t *testing.T) {
+		rdb := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}, MaxRetries: -1})
+		defer rdb.Close()
+		check(t, newStore(t, rdb), ctx)
+	})
+	t.Run("closed client", func(t *testing.T) {
+		rdb := redis.NewClient(&refused)
+		_ = rdb.Close()
+		check(t, newStore(t, rdb), ctx)
+	})
+	t.Run("pool timeout", func(t *testing.T) {
+		rdb := redis.NewClient(&redis.Options{Addr: redistest.Mini(t).Addr(), PoolSize: 1, PoolTimeout: 20 * time.Millisecond})
+		defer rdb.Close()
+		conn := rdb.Conn()
+		defer conn.Close()
+		conn.Ping(ctx) // holds the only connection
+		s, e := newStore(t, rdb), one(newStore(t, rdb), "k")
+		s.Settle(ctx, []*slice.Settle{e})
+		if e.Outcome != slice.NotRun || !errors.Is(e.Err, redis.ErrPoolTimeout) {
+			t.Fatal(e.Outcome, e.Err)
+		}
+	})
+	t.Run("ended context", func(t *testing.T) {
+		done, cancel := context.WithCancel(ctx)
+		cancel()
+		check(t, newStore(t, redistest.MiniClient(t)), done)
+	})
+}
+
+func TestOutcomeOfProxyErrors(t *testing.T) {
+	for text, want := range map[string]slice.Outcome{
+		"OOM command not allowed":                  slice.NotRun,
+		"ERR max number of clients reached":        slice.NotRun,
+		"upstream failure":                         slice.Unknown,
+		"":                                         slice.Unknown,
+		"A":                                        slice.Unknown,
+		"MOVED 1 127.0.0.1:7":                      slice.NotRun,
+		"Timeout: the server may have executed it": slice.Unknown,
+	} {
+		if got := outcomeOf(fmt.Errorf("wrapped: %w", refusal(text))); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if outcomeOf(errors.New("EOF")) != slice.Unknown {
+		t.Error("any other error leaves it unknown")
+	}
+}
