@@ -1,0 +1,64 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// zipf draws ranks 1 to n, rank k with a probability proportional to k^-s, for
+// every s ≥ 0 (the standard library's needs s > 1). It is the sampler by
+// rejection-inversion of Hörmann and Derflinger ("Rejection-inversion to
+// generate variates from monotone discrete distributions", 1996): constant
+// time and memory, whatever n.
+type zipf struct {
+	n, s     float64
+	from, to float64 // the area under the hat, from rank 1 to rank n
+	surely   float64 // a rank this near to its point needs no second look
+}
+
+func newZipf(n int, s float64) *zipf {
+	z := &zipf{n: float64(n), s: s}
+	z.from = z.area(1.5) - 1
+	z.to = z.area(z.n + 0.5)
+	z.surely = 2 - z.point(z.area(2.5)-z.weight(2))
+	return z
+}
+
+// draw is a rank from 1 to n.
+func (z *zipf) draw(rng *rand.Rand) int {
+	if z.s == 0 {
+		return 1 + rng.IntN(int(z.n))
+	}
+	for {
+		u := z.to + rng.Float64()*(z.from-z.to)
+		x := z.point(u)
+		k := min(max(math.Round(x), 1), z.n)
+		if k-x <= z.surely || u >= z.area(k+0.5)-z.weight(k) {
+			return int(k)
+		}
+	}
+}
+
+// weight is the unnormalised probability of rank x.
+func (z *zipf) weight(x float64) float64 { return math.Exp(-z.s * math.Log(x)) }
+
+// area is the integral of weight from 1 to x: (x^(1-s) − 1)/(1−s), or ln x
+// for s = 1; written so that nothing cancels near s = 1.
+func (z *zipf) area(x float64) float64 {
+	l := math.Log(x)
+	return l * ratio(math.Expm1, (1-z.s)*l)
+}
+
+// point is the inverse of area.
+func (z *zipf) point(a float64) float64 {
+	t := max(a*(1-z.s), -1) // rounding may carry it below
+	return math.Exp(a * ratio(math.Log1p, t))
+}
+
+// ratio is f(x)/x, and its limit at 0, which is 1 for both of the above.
+func ratio(f func(float64) float64, x float64) float64 {
+	if math.Abs(x) < 1e-8 {
+		return 1
+	}
+	return f(x) / x
+}
