@@ -53,7 +53,7 @@ func (r *Ring[E]) admit(t *Table[E], key string, e E) (_ E, evicted []E, stored 
 	r.mu.Lock()
 	r.waiting.Add(-1)
 	defer r.mu.Unlock()
-	if have, ok := t.m.Load(key); ok {
+	if have, ok := t.m.get(key); ok {
 		return have, nil, true
 	}
 	if r.slots.n < r.max {
@@ -70,7 +70,7 @@ func (r *Ring[E]) admit(t *Table[E], key string, e E) (_ E, evicted []E, stored 
 			evicted = []E{old}
 		}
 	}
-	t.m.Store(key, e)
+	t.m.put(key, e)
 	return e, evicted, true
 }
 

@@ -1,7 +1,5 @@
 package slice
 
-import "github.com/puzpuzpuz/xsync/v3"
-
 // Entry is what a [Table] needs of its values, which are pointers.
 type Entry interface {
 	comparable
@@ -10,7 +8,8 @@ type Entry interface {
 	Key() string
 
 	// Touched reports whether the entry was used since the last call of
-	// Touched. A new entry has been touched.
+	// Touched. The use that an entry is made for does not count, so that keys
+	// that are used once do not push out those that are used again.
 	Touched() bool
 
 	// Retire takes the entry out of use, under the entry's own lock, and
@@ -33,17 +32,17 @@ type Entry interface {
 // Order of locks: the ring's, then an entry's own, then a bucket of the map.
 // No entry is ever called while a bucket is locked.
 type Table[E Entry] struct {
-	m    *xsync.MapOf[string, E]
+	m    *keyMap[E]
 	ring *Ring[E]
 }
 
 // NewTable returns an empty table whose entries are counted by ring.
 func NewTable[E Entry](ring *Ring[E]) *Table[E] {
-	return &Table[E]{m: xsync.NewMapOf[string, E](), ring: ring}
+	return &Table[E]{m: newKeyMap[E](), ring: ring}
 }
 
 // Load returns the entry of a key. It takes no lock and allocates nothing.
-func (t *Table[E]) Load(key string) (E, bool) { return t.m.Load(key) }
+func (t *Table[E]) Load(key string) (E, bool) { return t.m.get(key) }
 
 // LoadOrMake returns the entry of a key, and stores a fresh one if there is
 // none. All callers who race for one key get the same entry.
@@ -59,22 +58,18 @@ func (t *Table[E]) Load(key string) (E, bool) { return t.m.Load(key) }
 // state may be out of date when the entry is stored: an entry of the same key
 // may have come and gone in between.
 func (t *Table[E]) LoadOrMake(key string, fresh func() E) (e E, evicted []E, stored bool) {
-	if e, ok := t.m.Load(key); ok {
+	if e, ok := t.m.get(key); ok {
 		return e, nil, true
 	}
 	return t.ring.admit(t, key, fresh())
 }
 
 // Remove removes e, if it is what is stored under its key.
-func (t *Table[E]) Remove(e E) {
-	t.m.Compute(e.Key(), func(have E, ok bool) (E, bool) { return have, !ok || have == e })
-}
+func (t *Table[E]) Remove(e E) { t.m.drop(e.Key(), e) }
 
 // Range calls f for the entries until it returns false. Entries that come or go
 // meanwhile may or may not be seen. No lock is held while f runs.
-func (t *Table[E]) Range(f func(E) bool) {
-	t.m.Range(func(_ string, e E) bool { return f(e) })
-}
+func (t *Table[E]) Range(f func(E) bool) { t.m.each(f) }
 
 // Len returns the number of entries.
-func (t *Table[E]) Len() int { return t.m.Size() }
+func (t *Table[E]) Len() int { return t.m.len() }

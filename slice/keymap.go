@@ -1,0 +1,93 @@
+package slice
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v3"
+)
+
+// shardBits makes 256 shards. One xsync map copies all its entries when it
+// doubles, and every new key waits for it: some 100 ms at a million keys. A
+// shard of such a map copies 4,096.
+const shardBits = 8
+
+// keyMap is a concurrent map from keys to entries: xsync maps, one per shard,
+// made when they are first needed. A key is hashed once: the upper bits choose
+// the shard, the lower ones the bucket.
+type keyMap[E comparable] struct {
+	seed maphash.Seed
+
+	// Each word is nil or the shard for good. Writers: put, by a
+	// compare-and-swap, so that racing makers agree. Readers: everyone; who
+	// still sees nil acts as if it had come before the first key.
+	shards [1 << shardBits]atomic.Pointer[shard[E]]
+}
+
+type shard[E comparable] = xsync.MapOf[hashed, E]
+
+// hashed is a key with its hash.
+type hashed struct {
+	hash uint64
+	key  string
+}
+
+func newKeyMap[E comparable]() *keyMap[E] { return &keyMap[E]{seed: maphash.MakeSeed()} }
+
+func newShard[E comparable]() *shard[E] {
+	return xsync.NewMapOfWithHasher[hashed, E](func(k hashed, _ uint64) uint64 { return k.hash })
+}
+
+// locate returns the key with its hash, and the place of its shard.
+func (m *keyMap[E]) locate(key string) (hashed, *atomic.Pointer[shard[E]]) {
+	h := maphash.String(m.seed, key)
+	return hashed{h, key}, &m.shards[h>>(64-shardBits)]
+}
+
+func (m *keyMap[E]) get(key string) (e E, ok bool) {
+	k, place := m.locate(key)
+	s := place.Load()
+	if s == nil {
+		return e, false
+	}
+	return s.Load(k)
+}
+
+func (m *keyMap[E]) put(key string, e E) {
+	k, place := m.locate(key)
+	if place.Load() == nil {
+		place.CompareAndSwap(nil, newShard[E]())
+	}
+	place.Load().Store(k, e)
+}
+
+// drop removes the key if e is what is stored there.
+func (m *keyMap[E]) drop(key string, e E) {
+	k, place := m.locate(key)
+	if s := place.Load(); s != nil {
+		s.Compute(k, func(have E, ok bool) (E, bool) { return have, !ok || have == e })
+	}
+}
+
+func (m *keyMap[E]) each(f func(E) bool) {
+	more := true
+	for i := range m.shards {
+		s := m.shards[i].Load()
+		if s == nil {
+			continue
+		}
+		s.Range(func(_ hashed, e E) bool { more = f(e); return more })
+		if !more {
+			return
+		}
+	}
+}
+
+func (m *keyMap[E]) len() (n int) {
+	for i := range m.shards {
+		if s := m.shards[i].Load(); s != nil {
+			n += s.Size()
+		}
+	}
+	return n
+}
