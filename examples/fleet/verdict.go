@@ -18,6 +18,7 @@ import (
 type verdict struct {
 	outcome oracle.Outcome
 	paths   [256]int64 // requests, by hybrid.Path
+	policy  int64      // requests admitted by the failure policy, which the bound leaves out
 	sum     hybrid.LimiterStats
 	calls   uint64
 	downs   uint64
@@ -69,6 +70,9 @@ func (v *verdict) count(r result) {
 	v.downs += r.Downs
 	for _, q := range r.Requests {
 		v.paths[q.Path]++
+		if q.Allowed && q.Path == hybrid.PathFallback {
+			v.policy++
+		}
 		_ = v.took.RecordValue(max(int64(q.Took), 1)) // an hour is never exceeded
 		_ = v.lag.RecordValue(max(int64(q.Lag), 1))
 	}
@@ -135,6 +139,9 @@ func (v *verdict) print(out io.Writer, c config, m measurement) error {
 	row("admitted", "%d, %.2f %% of the %d of a perfect central limiter", o.Admitted, 100*o.Ratio(), o.Ideal)
 	row("denied", "%d", o.Offered-o.Admitted)
 	row("over-admission", "%s", v.overAdmission(c))
+	if v.policy > 0 {
+		row("failure policy", "admitted %d while Redis was away, which the line above leaves out", v.policy)
+	}
 	row("Redis operations", "%.4f per request (%d)", float64(v.sum.Operations)/n, v.sum.Operations)
 	row("Redis calls", "%.4f per request (%d)", float64(v.calls)/n, v.calls)
 	row("blocked", "%.3f %% of the requests waited for Redis", 100*float64(v.sum.Blocked)/n)
