@@ -97,6 +97,11 @@ func TestADroppedLeaseTakesItsSpendingWithIt(t *testing.T) {
 	if c.Alive(&dead) != 7 || l.Unreported(c) != 0 {
 		t.Errorf("%d tokens, %d unreported", c.Alive(&dead), l.Unreported(c))
 	}
+	l.Report(c, 5)
+	l.Ran(c, Grant{Dropped: true}, 300)
+	if l.Holds() || c.Tokens() != 0 {
+		t.Error("a lease without tokens goes on")
+	}
 }
 
 func TestARefundNeedsSpendingOfThisLease(t *testing.T) {
