@@ -208,7 +208,7 @@ func g17(v float64) string {
 func parse(text string) (m model) {
 	m.found, m.lent = true, map[int64]int64{}
 	f := strings.Split(text, " ")
-	if len(f) != 4 {
+	if len(f) != 4 || strings.Trim(text, "0123456789 .e+-") != "" || strings.Trim(f[1]+f[2]+f[3], "0123456789") != "" {
 		m.bad = true
 		return m
 	}
@@ -216,8 +216,7 @@ func parse(text string) (m model) {
 	ts, err1 := strconv.ParseInt(f[1], 10, 64)
 	l0, err2 := strconv.ParseInt(f[2], 10, 64)
 	l1, err3 := strconv.ParseInt(f[3], 10, 64)
-	if err != nil || err1 != nil || err2 != nil || err3 != nil || l0 < 0 || l1 < 0 || ts < 0 ||
-		ts > slice.MaxTokens-3*slice.Epoch || !(used <= 1e18) || float64(l0+l1) > used {
+	if err != nil || err1 != nil || err2 != nil || err3 != nil || ts > slice.MaxTokens-3*slice.Epoch || !(used <= 1e18) || float64(l0)+float64(l1) > used {
 		m.bad = true
 		return m
 	}

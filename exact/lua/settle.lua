@@ -89,9 +89,9 @@ local function read(key)
   if not v then return end
   if type(v) == 'table' then return v.err or 'ERR unexpected reply' end
   found = true
-  local u, t, l0, l1 = match(v, '^(%d%S*) (%d+) (%d+) (%d+)$')
+  local u, t, l0, l1 = match(v, '^(%d[%d.e+-]*) (%d+) (%d+) (%d+)$')
   u, t, l0, l1 = tonumber(u), tonumber(t), tonumber(l0), tonumber(l1)
-  if u and u <= SUM and l0 + l1 <= u and t <= INT - 3 * E then
+  if u and t and l0 and l1 and u <= SUM and l0 + l1 <= u and t <= INT - 3 * E then
     used, ts, out = u, t, l0 + l1
     lent[0], lent[1] = l0, l1
   else
