@@ -14,7 +14,7 @@ const shardBits = 8
 
 // keyMap is a concurrent map from keys to entries: xsync maps, one per shard,
 // made when they are first needed. A key is hashed once: the upper bits choose
-// the shard, the lower ones the bucket.
+// the shard, the lower ones the bucket. Whoever makes one gives it a seed.
 type keyMap[E comparable] struct {
 	seed maphash.Seed
 
@@ -32,29 +32,27 @@ type hashed struct {
 	key  string
 }
 
-func newKeyMap[E comparable]() *keyMap[E] { return &keyMap[E]{seed: maphash.MakeSeed()} }
-
 func newShard[E comparable]() *shard[E] {
 	return xsync.NewMapOfWithHasher[hashed, E](func(k hashed, _ uint64) uint64 { return k.hash })
 }
 
-// locate returns the key with its hash, and the place of its shard.
-func (m *keyMap[E]) locate(key string) (hashed, *atomic.Pointer[shard[E]]) {
-	h := maphash.String(m.seed, key)
-	return hashed{h, key}, &m.shards[h>>(64-shardBits)]
-}
-
 func (m *keyMap[E]) get(key string) (e E, ok bool) {
-	k, place := m.locate(key)
-	s := place.Load()
+	h := maphash.String(m.seed, key)
+	s := m.place(h).Load()
 	if s == nil {
 		return e, false
 	}
-	return s.Load(k)
+	return s.Load(hashed{h, key})
+}
+
+// place returns the place of the shard for a hash.
+func (m *keyMap[E]) place(hash uint64) *atomic.Pointer[shard[E]] {
+	return &m.shards[hash>>(64-shardBits)]
 }
 
 func (m *keyMap[E]) put(key string, e E) {
-	k, place := m.locate(key)
+	k := hashed{maphash.String(m.seed, key), key}
+	place := m.place(k.hash)
 	if place.Load() == nil {
 		place.CompareAndSwap(nil, newShard[E]())
 	}
@@ -63,8 +61,8 @@ func (m *keyMap[E]) put(key string, e E) {
 
 // drop removes the key if e is what is stored there.
 func (m *keyMap[E]) drop(key string, e E) {
-	k, place := m.locate(key)
-	if s := place.Load(); s != nil {
+	k := hashed{maphash.String(m.seed, key), key}
+	if s := m.place(k.hash).Load(); s != nil {
 		s.Compute(k, func(have E, ok bool) (E, bool) { return have, !ok || have == e })
 	}
 }

@@ -1,5 +1,7 @@
 package slice
 
+import "hash/maphash"
+
 // Entry is what a [Table] needs of its values, which are pointers.
 type Entry interface {
 	comparable
@@ -32,13 +34,13 @@ type Entry interface {
 // Order of locks: the ring's, then an entry's own, then a bucket of the map.
 // No entry is ever called while a bucket is locked.
 type Table[E Entry] struct {
-	m    *keyMap[E]
+	m    keyMap[E]
 	ring *Ring[E]
 }
 
 // NewTable returns an empty table whose entries are counted by ring.
 func NewTable[E Entry](ring *Ring[E]) *Table[E] {
-	return &Table[E]{m: newKeyMap[E](), ring: ring}
+	return &Table[E]{m: keyMap[E]{seed: maphash.MakeSeed()}, ring: ring}
 }
 
 // Load returns the entry of a key. It takes no lock and allocates nothing.

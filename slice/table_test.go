@@ -2,6 +2,7 @@ package slice
 
 import (
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -131,7 +132,7 @@ func TestTheBoundHoldsUnderConcurrency(t *testing.T) {
 // so no shard may become large: keys spread evenly, also when they differ little.
 func TestKeysSpreadOverTheShards(t *testing.T) {
 	const n = 1 << 16
-	m := newKeyMap[*int]()
+	m := &keyMap[*int]{seed: maphash.MakeSeed()}
 	for i := range n {
 		m.put(fmt.Sprint("key-", i), new(int))
 	}
