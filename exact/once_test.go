@@ -198,12 +198,12 @@ func TestCertainlyNotRun(t *testing.T) {
 
 func TestOutcomeOfProxyErrors(t *testing.T) {
 	for text, want := range map[string]slice.Outcome{
-		"OOM command not allowed":                  slice.NotRun,
-		"ERR max number of clients reached":        slice.NotRun,
-		"upstream failure":                         slice.Unknown,
-		"":                                         slice.Unknown,
-		"A":                                        slice.Unknown,
-		"MOVED 1 127.0.0.1:7":                      slice.NotRun,
+		"OOM command not allowed":           slice.NotRun,
+		"ERR max number of clients reached": slice.NotRun,
+		"upstream failure":                  slice.Unknown,
+		"":                                  slice.Unknown,
+		"A":                                 slice.Unknown,
+		"MOVED 1 127.0.0.1:7":               slice.NotRun,
 		"Timeout: the server may have executed it": slice.Unknown,
 	} {
 		if got := outcomeOf(fmt.Errorf("wrapped: %w", refusal(text))); got != want {
