@@ -147,7 +147,7 @@ func (m *model) fit(burst float64, n slice.Need) int64 {
 	lo, hi := int64(0), n.Count
 	for lo < hi {
 		mid := lo + (hi-lo+1)/2
-		if m.used+float64(float64(mid)*float64(n.Cost)) <= burst {
+		if c := float64(float64(mid) * float64(n.Cost)); m.used+c <= burst && c <= burst-m.used {
 			lo = mid
 		} else {
 			hi = mid - 1

@@ -159,13 +159,10 @@ end
 local function admit(n, reply)
   local admitted, refused = 0, false
   for j = 1, n do
-    local cost, count = need[2 * j - 1], need[2 * j]
-    local k = max(0, min(count, floor((burst - used) / cost)))
-    if k > 0 and used + k * cost > burst then -- the quotient was rounded up
-      k = k - 1
-    elseif k < count and used + (k + 1) * cost <= burst then -- or down
-      k = k + 1
-    end
+    local cost, count, free = need[2 * j - 1], need[2 * j], burst - used
+    local k = max(0, min(count, floor(free / cost)))
+    -- The quotient may have been rounded up, and near 2^53 the sum loses what is too much. Neither is ever too low.
+    while k > 0 and (k * cost > free or used + k * cost > burst) do k = k - 1 end
     used = used + k * cost
     reply[9 + j] = k
     admitted = admitted + k
