@@ -9,7 +9,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-const benchKeys = 1 << 10
+const benchKeys = 1 << 14
 
 func benchTable() (*Table[*fake], []string) {
 	tb, _ := fakeTable(benchKeys)

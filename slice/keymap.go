@@ -7,10 +7,11 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// shardBits makes 256 shards. One xsync map copies all its entries when it
-// doubles, and every new key waits for it: some 100 ms at a million keys. A
-// shard of such a map copies 4,096.
-const shardBits = 8
+// shardBits makes 128 shards. One xsync map copies all its entries when it
+// doubles, and every new key waits for it: over 100 ms at a million keys. A
+// shard of such a map copies 8,192. More shards would cost a table of few keys
+// more cache lines than it has keys.
+const shardBits = 7
 
 // keyMap is a concurrent map from keys to entries: xsync maps, one per shard,
 // made when they are first needed. A key is hashed once: the upper bits choose
