@@ -144,10 +144,10 @@ func (m *model) charge(r slice.Rule, u slice.Usage) {
 
 // fit finds the most of a run that fits by bisection.
 func (m *model) fit(burst float64, n slice.Need) int64 {
-	lo, hi := int64(0), n.Count
+	lo, hi := int64(0), min(n.Count, slice.MaxTokens/n.Cost)
 	for lo < hi {
 		mid := lo + (hi-lo+1)/2
-		if c := float64(float64(mid) * float64(n.Cost)); m.used+c <= burst && c <= burst-m.used {
+		if c := float64(mid * n.Cost); m.used+c <= burst && c <= burst-m.used {
 			lo = mid
 		} else {
 			hi = mid - 1
