@@ -65,7 +65,7 @@ func TestFloorsNeverExceedTheWholeExhaustively(t *testing.T) {
 			t.Parallel()
 			depth := c.depth
 			if testing.Short() || raceEnabled {
-				depth--
+				depth -= 2
 			}
 			e := explorer{seen: map[uint64]int{}, seed: maphash.MakeSeed()}
 			if err := e.visit(newWorld(c.nodes, c.up, c.whole), depth); err != nil {

@@ -98,7 +98,7 @@ func TestADroppedLeaseTakesItsSpendingWithIt(t *testing.T) {
 		t.Errorf("%d tokens, %d unreported", c.Alive(&dead), l.Unreported(c))
 	}
 	l.Report(c, 5)
-	l.Ran(c, Grant{Dropped: true}, 300)
+	l.Ran(c, Grant{Dropped: true, Tag: Tag{Epoch: 9}}, 300)
 	if l.Holds() || c.Tokens() != 0 {
 		t.Error("a lease without tokens goes on")
 	}
