@@ -58,6 +58,7 @@ type contact struct {
 	bucketAt     int64 // ns, when the fallback bucket was made; 0: there is none
 
 	saturated bool  // the account is full: ask by the pace, deny from memory in between
+	next      int64 // ns, when a saturated account is asked for again
 	promise   int64 // ns, the earliest retry time told and not yet past
 
 	due        int64  // ns, when the agenda looks at the account; 0: never

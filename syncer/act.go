@@ -81,9 +81,7 @@ func (a *Account) schedule(now int64) {
 	due := now + jitter(horizon)
 	switch {
 	case c.saturated:
-		if m := a.memo.Load(); m != nil {
-			due = max(m.Until, now+1)
-		}
+		due = max(c.next, now+1)
 	case c.charged != 0 || c.fallback != 0:
 		due = now + a.lim.s.tick()
 	case c.lease.Holds():

@@ -18,12 +18,12 @@ func (a *Account) apply(st *slice.Settle) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.contact
-	sent, was := c.sent, c.intent
+	sent := c.sent
 	c.sent, c.settle, c.inflight, c.intent = nil, nil, false, intent{}
 	switch {
 	case st == nil:
 	case st.Outcome == slice.Ran:
-		a.ran(st, was, now)
+		a.ran(st, now)
 	case st.Outcome == slice.NotRun:
 		a.lim.Counts.NotRun.Add(1)
 		c.lease.NotRun(&a.Cell)
@@ -40,7 +40,7 @@ func (a *Account) apply(st *slice.Settle) {
 }
 
 // ran takes over the store's reply. The caller holds mu.
-func (a *Account) ran(st *slice.Settle, was intent, now int64) {
+func (a *Account) ran(st *slice.Settle, now int64) {
 	c, g, plan := a.contact, st.Grant, a.planned()
 	a.lim.Counts.operation(&g)
 	a.lim.s.hear(&g, c.sentAt, now)
@@ -55,7 +55,7 @@ func (a *Account) ran(st *slice.Settle, was intent, now int64) {
 		c.bucketAt = 0 // the outage is over and paid for
 	}
 	a.tell(st, plan, now)
-	a.judge(st, was, plan, now)
+	a.judge(st, plan, now)
 	if c.lease.Holds() {
 		c.idleTokens, c.idleSince = a.Cell.Tokens(), now
 		a.Cell.SetLow(a.low(plan))
@@ -94,22 +94,36 @@ func (a *Account) tell(st *slice.Settle, plan *Plan, now int64) {
 	}
 }
 
-// judge draws the conclusions of a reply: a refusal is remembered, a saturated
-// account is paced, and a reply that leaves nothing to refuse ends both.
-func (a *Account) judge(st *slice.Settle, was intent, plan *Plan, now int64) {
-	c := a.contact
+// judge draws the conclusions of a reply: whether the account is saturated, so
+// that this node asks for it by the pace, and whether costs are denied from
+// memory until it asks again.
+func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
+	c, g := a.contact, &st.Grant
 	if cost := smallestRefused(st); cost > 0 {
 		a.refuse(cost, st, plan, now)
 		return
 	}
-	satisfied := st.Grant.Granted == st.Usage.Want
-	switch {
-	case was.kind == paced && st.Usage.Want > 0 && !satisfied:
-		a.refuse(a.memoCost(), st, plan, now)
-	case was.kind == paced, st.Usage.Charged < 0:
+	asked := st.Usage.Want > 0
+	switch free := float64(st.Rule.Burst) - g.Used; {
+	case c.saturated && free >= a.plenty(plan):
 		c.saturated = false
 		a.forget(now)
+	case c.saturated && asked && g.Granted < st.Usage.Want:
+		a.refuse(a.memoCost(), st, plan, now) // the next request would be
+	case c.saturated && asked, asked && g.Granted == 0 && a.pacedGoal(plan) > 0:
+		c.saturated = true
+		c.next = now + jitter(a.pace(plan))
+		a.forget(now)
+	case st.Usage.Charged < 0:
+		a.forget(now)
 	}
+}
+
+// plenty returns how many tokens must be free for nodes to go back from asking
+// by the pace to sharing: far more than where sharing ends, or they would go
+// back and forth.
+func (a *Account) plenty(plan *Plan) float64 {
+	return max(float64(plan.Rule.Burst)/4, float64(4*a.contact.unit*a.sharers()))
 }
 
 // memoCost returns the cost that the memo in force denies, or the unit.
@@ -167,6 +181,7 @@ func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 		cost = min(cost, m.Cost)
 	}
 	a.count(now)
+	c.next = until
 	a.memo.Store(&precheck.Memo{Cost: cost, Until: until, Retry: retry})
 	a.lim.s.recall.notice(a, cost, st, a.pace(plan), now)
 }

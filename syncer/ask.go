@@ -157,6 +157,9 @@ func (a *Account) Refill() {
 	if a.dead || a.contact == nil {
 		return
 	}
+	if m := a.memo.Load(); m != nil && now < m.Until {
+		return // saturated: the next paced settle asks for all
+	}
 	a.attempt(intent{kind: refill}, now)
 }
 

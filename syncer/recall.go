@@ -32,7 +32,7 @@ const (
 // caller holds the account's mu.
 func (r *recall) notice(a *Account, cost int64, st *slice.Settle, period, now int64) {
 	g, plan, c := &st.Grant, a.planned(), a.contact
-	usual := plan.ratePerNano() * float64(period)
+	usual := 2 * plan.ratePerNano() * float64(period)
 	if st.Rule.Window > 0 {
 		usual = 0
 	}

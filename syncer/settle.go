@@ -1,8 +1,6 @@
 package syncer
 
 import (
-	"math"
-
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -130,24 +128,25 @@ type sizing struct {
 
 // size decides it. Nodes ask for a share of what is free, so that slices shrink
 // as the account fills and reach nothing where sharing stops being possible;
-// only a paced settle, which speaks for a whole period, may take all.
+// only for a saturated account, where a node asks once per period, may it take
+// all that it needs until the next.
 //
 // A settle with needs returns the whole slice, which could not serve them: kept,
 // its parts of costs would stay stuck here while the account refuses.
 func (a *Account) size(needs bool, plan *Plan) sizing {
 	c := a.contact
-	share := sizing{goal: target(c.demand.count, c.unit), least: 2 * c.unit, divisor: 2 * int64(a.lim.history.M())}
+	s := sizing{goal: target(c.demand.count, c.unit), least: 2 * c.unit, divisor: a.sharers()}
+	if c.saturated {
+		s = sizing{goal: a.pacedGoal(plan), least: c.unit, divisor: 1}
+	}
 	switch {
 	case needs && !c.often:
 		return sizing{}
 	case needs:
-		return share
-	case c.intent.kind == refill:
-		share.keep = share.goal
-		return share
-	case c.intent.kind == paced:
-		goal := a.pacedGoal(plan)
-		return sizing{keep: goal, goal: goal, least: c.unit, divisor: 1}
+		return s
+	case c.intent.kind == refill || c.intent.kind == paced:
+		s.keep = s.goal
+		return s
 	case c.intent.kind == giveBack:
 		return sizing{keep: c.intent.keep}
 	default:
@@ -155,15 +154,23 @@ func (a *Account) size(needs bool, plan *Plan) sizing {
 	}
 }
 
-// pacedGoal returns the whole costs that are expected in the next period.
+// sharers is what a node's share of the free tokens is divided by: twice the
+// fleet, so that all of it could ask at once and half would still be free.
+func (a *Account) sharers() int64 { return 2 * int64(a.lim.history.M()) }
+
+// pacedGoal returns the tokens, in whole costs, for the demand of the next
+// period; 0 if not even one cost is expected in it.
 func (a *Account) pacedGoal(plan *Plan) int64 {
 	c := a.contact
 	if c.unit > maxTarget {
 		return 0
 	}
-	p := a.pace(plan)
-	expected := int64(min(math.Ceil(c.demand.over(p, plan.horizon)), maxTarget))
-	return expected / c.unit * c.unit
+	expected := min(c.demand.over(a.pace(plan), plan.horizon), maxTarget)
+	if expected < float64(c.unit) {
+		return 0
+	}
+	costs := withMargin(expected / float64(c.unit))
+	return int64(costs) * c.unit
 }
 
 // pace returns the account's pacing period.

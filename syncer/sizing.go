@@ -26,10 +26,15 @@ func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
 // lowWater returns the level at which to ask for a refill: what is used while
 // the store answers, so that a hot key does not run dry, and never more than
-// half of the slice.
-func lowWater(d *demand, horizon, latency, target int64) int64 {
-	return min(int64(math.Ceil(d.over(2*latency, horizon))), target/2)
+// half of the slice. A key that rarely sees a request in that time uses its
+// slice up first.
+func lowWater(d *demand, horizon, latency, tokens int64) int64 {
+	return min(int64(math.Round(d.over(2*latency, horizon))), tokens/2)
 }
+
+// withMargin returns what covers a demand that is expected to be n tokens: one
+// standard deviation more, if arrivals are random.
+func withMargin(n float64) float64 { return n + math.Sqrt(n) }
 
 // guard is how long before its end in the store a lease ends here: it covers
 // late timers and goroutines that stand still between two instructions (68 ms
