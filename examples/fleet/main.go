@@ -28,6 +28,7 @@ import (
 )
 
 func main() {
+	redis.SetLogger(silent{})
 	if role := os.Getenv(roleVar); role != "" {
 		os.Exit(exitCode(playRole(role)))
 	}
@@ -35,6 +36,12 @@ func main() {
 	defer stop()
 	os.Exit(exitCode(run(ctx, os.Args[1:], os.Stdout)))
 }
+
+// silent is the log of the Redis client: what goes wrong there shows in the
+// verdict, and would be written across the line of progress.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 // playRole is what a copy of this program does. Its parent is interrupted with
 // it and decides what becomes of it, through its standard input.
@@ -100,6 +107,9 @@ func measure(ctx context.Context, c config, url string, t *ticker) (m measuremen
 	}
 	rdb := redis.NewClient(opts)
 	defer rdb.Close()
+	if err := rdb.Ping(ctx).Err(); err != nil {
+		return m, fmt.Errorf("Redis at %s does not answer: %w", opts.Addr, err)
+	}
 
 	// A prefix of its own: a run must not find the accounts of the last one.
 	f, err := launchAll(ctx, c, url, fmt.Sprintf("hybrid-fleet-%08x", rand.Uint32()))
