@@ -43,10 +43,11 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// playRole is what a copy of this program does. Its parent is interrupted with
-// it and decides what becomes of it, through its standard input.
+// playRole is what a copy of this program does. A signal to the whole group
+// reaches its parent too, and that decides what becomes of it, through its
+// standard input: a keeper that died of the signal would leave its Redis behind.
 func playRole(role string) error {
-	signal.Ignore(os.Interrupt)
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	switch role {
 	case "node":
 		return runNode(context.Background(), os.Stdin, os.Stdout)
