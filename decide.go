@@ -44,7 +44,7 @@ func taken(a *syncer.Account, left, n int64) Result {
 	if a.Cell.Crossed(left, n) {
 		a.Refill()
 	}
-	limit, remaining, reset := a.Told().With(left)
+	limit, remaining, reset := a.View(left)
 	return Result{Allowed: true, Limit: limit, Remaining: remaining, ResetAfter: reset, Path: PathSlice}
 }
 
@@ -76,21 +76,21 @@ func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n int64) (r Resu
 	}
 	now := l.node.sync.Now()
 	if retry, ok := a.Denied(n, now); ok {
-		return describe(a, Result{RetryAfter: retry, Path: PathMemo}, now), true, nil
+		return describe(a, Result{RetryAfter: retry, Path: PathMemo}), true, nil
 	}
 	if !a.Plan().Fits(n) {
 		l.core.Counts.ExactDenied.Add(1)
-		return describe(a, Result{RetryAfter: Never, Path: PathExact}, now), true, nil
+		return describe(a, Result{RetryAfter: Never, Path: PathExact}), true, nil
 	}
 	if a.TakeFloor(n, now) {
-		return describe(a, Result{Allowed: true, Path: PathFloor}, now), true, nil
+		return describe(a, Result{Allowed: true, Path: PathFloor}), true, nil
 	}
 	v, ok, err := a.Ask(ctx, n)
 	if !ok || err != nil {
 		return Result{}, ok, err
 	}
 	r = Result{Allowed: v.Allowed, RetryAfter: v.Retry, Path: pathOf[v.Source]}
-	return describe(a, r, l.node.sync.Now()), true, nil
+	return describe(a, r), true, nil
 }
 
 var pathOf = [...]Path{
@@ -101,8 +101,8 @@ var pathOf = [...]Path{
 }
 
 // describe fills in what is known of the key's account.
-func describe(a *syncer.Account, r Result, now int64) Result {
-	r.Limit, r.Remaining, r.ResetAfter = a.View(now)
+func describe(a *syncer.Account, r Result) Result {
+	r.Limit, r.Remaining, r.ResetAfter = a.View(a.Held())
 	return r
 }
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,13 +27,34 @@ type fleet struct {
 	nodes []*Node
 	lims  []*Limiter
 	rdbs  []*redis.Client
-	store *exact.Store // of the first node, for the names of accounts
+	links []*link      // each node's way to the store
+	gone  []bool       // nodes that were killed or left
+	store *exact.Store // of the last node, for the names of accounts
 	rtt   func() time.Duration
+	skew  time.Duration // of the store's clock against the nodes'
+
+	ending sync.WaitGroup // nodes that are on their way out
 
 	mu       sync.Mutex
-	requests map[string][]oracle.Request   // by key: as callers saw them
-	admitted map[string][]oracle.Admission // by account key: with the time that counts
+	requests map[string][]oracle.Request // by key: as callers saw them
+	admitted map[string][]admission      // by account key: with the time that counts
+	verdicts map[verdict][]int64         // admissions by the store that no caller has seen yet: when, ns
+	settling map[string]int              // by node and account: settles under way
+	most     int                         // settles of one account and node under way at once
 	count    int
+}
+
+// admission is what a caller was let through with, and who decided it.
+type admission struct {
+	oracle.Admission
+	path Path
+}
+
+// verdict names what the store admits: to whom, of what, how much.
+type verdict struct {
+	node    int
+	account string
+	cost    int64
 }
 
 // fleetSetup says how a fleet is made; the zero value of a field is a default.
@@ -43,6 +64,7 @@ type fleetSetup struct {
 	options Options
 	limiter LimiterOptions
 	rtt     func() time.Duration // default 600 µs
+	skew    time.Duration        // how far the store's clock is ahead of the nodes'
 	client  func(*redis.Options)
 }
 
@@ -57,8 +79,10 @@ func inBubble(t *testing.T, setup fleetSetup, test func(f *fleet)) {
 }
 
 func newFleet(t *testing.T, setup fleetSetup) *fleet {
-	f := &fleet{t: t, mini: miniredis.NewMiniRedis(), rtt: setup.rtt,
-		requests: map[string][]oracle.Request{}, admitted: map[string][]oracle.Admission{}}
+	f := &fleet{t: t, mini: miniredis.NewMiniRedis(), rtt: setup.rtt, skew: setup.skew,
+		requests: map[string][]oracle.Request{}, admitted: map[string][]admission{},
+		verdicts: map[verdict][]int64{}, settling: map[string]int{}}
+	f.setClock()
 	f.mini.ClockTTL(true)
 	if f.rtt == nil {
 		f.rtt = func() time.Duration { return 600 * time.Microsecond }
@@ -72,7 +96,8 @@ func newFleet(t *testing.T, setup fleetSetup) *fleet {
 // add makes one more node.
 func (f *fleet) add(setup fleetSetup) *Node {
 	f.t.Helper()
-	opts := &redis.Options{Addr: "127.0.0.1:6379", Dialer: f.dial}
+	way := &link{f: f, conns: map[*linkConn]bool{}}
+	opts := &redis.Options{Addr: "127.0.0.1:6379", Dialer: way.dial}
 	if setup.client != nil {
 		setup.client(opts)
 	}
@@ -90,25 +115,40 @@ func (f *fleet) add(setup fleetSetup) *Node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	n := newNode(&tracedStore{Store: store, f: f}, full)
+	n := newNode(&tracedStore{Store: store, f: f, node: len(f.nodes)}, full)
 	l, err := n.Limiter("api", setup.limit, &setup.limiter)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.nodes, f.lims = append(f.nodes, n), append(f.lims, l)
+	f.links, f.gone = append(f.links, way), append(f.gone, false)
 	return n
 }
 
+// leave ends a node in order.
+func (f *fleet) leave(node int) {
+	f.gone[node] = true
+	f.ending.Go(func() {
+		if err := f.nodes[node].Close(); err != nil {
+			f.t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+// kill ends a node as a crash does: the store hears nothing of it any more.
+func (f *fleet) kill(node int) {
+	f.gone[node] = true
+	f.links[node].cut(true)
+	f.ending.Go(func() { _ = f.nodes[node].Close() }) // ends its goroutines; it reaches nobody
+}
+
 func (f *fleet) close() {
-	var all sync.WaitGroup
-	for _, n := range f.nodes {
-		all.Go(func() {
-			if err := n.Close(); err != nil {
-				f.t.Errorf("Close: %v", err)
-			}
-		})
+	for i := range f.nodes {
+		if !f.gone[i] {
+			f.leave(i)
+		}
 	}
-	all.Wait()
+	f.ending.Wait()
 	for _, rdb := range f.rdbs {
 		_ = rdb.Close() // the node leaves it to whoever made it
 	}
@@ -118,49 +158,39 @@ func (f *fleet) close() {
 // tracedStore notes what the store admits, with the store's own time.
 type tracedStore struct {
 	*exact.Store
-	f *fleet
+	f    *fleet
+	node int
 }
 
 func (s *tracedStore) Settle(ctx context.Context, batch []*slice.Settle) {
+	s.underWay(batch, 1)
 	s.Store.Settle(ctx, batch)
+	s.underWay(batch, -1)
 	s.f.mu.Lock()
 	defer s.f.mu.Unlock()
 	for _, st := range batch {
 		if st.Outcome != slice.Ran {
 			continue
 		}
+		at := st.Grant.Clock*1000 - int64(s.f.skew)
 		for i, need := range st.Usage.Needs {
+			v := verdict{s.node, st.Account, need.Cost}
 			for range st.Grant.Admitted[i] {
-				s.f.admitted[st.Account] = append(s.f.admitted[st.Account],
-					oracle.Admission{At: st.Grant.Clock * 1000, Cost: need.Cost})
+				s.f.verdicts[v] = append(s.f.verdicts[v], at)
 			}
 		}
 	}
 }
 
-// dial connects to the embedded store with half a round trip on each way.
-func (f *fleet) dial(context.Context, string, string) (net.Conn, error) {
-	conn, err := f.mini.Dial()
-	if err != nil {
-		return nil, err
+// underWay counts the settles of each account that this node has under way.
+func (s *tracedStore) underWay(batch []*slice.Settle, change int) {
+	s.f.mu.Lock()
+	defer s.f.mu.Unlock()
+	for _, st := range batch {
+		id := strconv.Itoa(s.node) + " " + st.Account
+		s.f.settling[id] += change
+		s.f.most = max(s.f.most, s.f.settling[id])
 	}
-	return &slowConn{Conn: conn, f: f}, nil
-}
-
-type slowConn struct {
-	net.Conn
-	f *fleet
-}
-
-func (c *slowConn) Write(p []byte) (int, error) {
-	time.Sleep(c.f.rtt() / 2)
-	return c.Conn.Write(p)
-}
-
-func (c *slowConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	time.Sleep(c.f.rtt() / 2)
-	return n, err
 }
 
 // ask sends one request to a node and notes the answer.
@@ -174,9 +204,8 @@ func (f *fleet) ask(node int, key string, cost int64) Result {
 	defer f.mu.Unlock()
 	f.count++
 	f.requests[key] = append(f.requests[key], oracle.Request{At: at, Cost: cost, Allowed: r.Allowed})
-	if r.Allowed && r.Path != PathExact {
-		account := f.account(key)
-		f.admitted[account] = append(f.admitted[account], oracle.Admission{At: time.Now().UnixNano(), Cost: cost})
+	if r.Allowed {
+		f.note(node, f.account(key), cost, r.Path)
 	}
 	if !r.Allowed && r.RetryAfter <= 0 {
 		f.t.Errorf("denied with RetryAfter %v", r.RetryAfter)
@@ -185,6 +214,23 @@ func (f *fleet) ask(node int, key string, cost int64) Result {
 		f.t.Errorf("Remaining %d of Limit %d", r.Remaining, r.Limit)
 	}
 	return r
+}
+
+// note keeps an admission for the oracle. One by the store counts when the
+// store made it, which is what the store said of it last; others count now. A
+// verdict that comes when its caller has left is no admission. The caller holds mu.
+func (f *fleet) note(node int, account string, cost int64, path Path) {
+	at := time.Now().UnixNano()
+	if path == PathExact {
+		v := verdict{node, account, cost}
+		said := f.verdicts[v]
+		if len(said) == 0 {
+			f.t.Errorf("node %d was admitted %d by the store, which knows nothing of it", node, cost)
+			return
+		}
+		at, f.verdicts[v] = said[len(said)-1], said[:len(said)-1]
+	}
+	f.admitted[account] = append(f.admitted[account], admission{oracle.Admission{At: at, Cost: cost}, path})
 }
 
 func (f *fleet) account(key string) string {
@@ -250,9 +296,21 @@ func (f *fleet) stats() (total LimiterStats) {
 // in any interval.
 func (f *fleet) checkBound(l Limit, over float64) {
 	f.t.Helper()
+	f.checkBoundOf(l, over, func(Path) bool { return true })
+}
+
+// checkBoundOf is checkBound of the admissions that came on certain paths.
+func (f *fleet) checkBoundOf(l Limit, over float64, counts func(Path) bool) {
+	f.t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for account, list := range f.admitted {
+	for account, all := range f.admitted {
+		var list []oracle.Admission
+		for _, a := range all {
+			if counts(a.path) {
+				list = append(list, a.Admission)
+			}
+		}
 		if err := oracleOf(l).Over(over).Check(list).Err(); err != nil {
 			f.t.Errorf("%s, %v over %v: %v", account, l, over, err)
 		}

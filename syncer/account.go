@@ -14,20 +14,19 @@ import (
 type Account struct {
 	// Read by every request, written by whoever holds mu (Take aside).
 	Cell slice.Cell
-	told atomic.Pointer[Told]          // what the store last said; nil: never asked
+	told told
 	memo atomic.Pointer[precheck.Memo] // costs denied from memory; nil: none
-
-	// Immutable.
-	lim *Limiter
-	key string
+	own  atomic.Pointer[Plan]          // a limit of the key's own; nil: the limiter's
+	lim  *Limiter                      // immutable
+	key  string                        // immutable
 
 	mu      sync.Mutex // never held across I/O or user code
 	floor   precheck.Floor
-	plan    *Plan // a limit of the key's own; nil: the limiter's
 	contact *contact
 	floored bool // floor has been started
 	dead    bool // retired: whoever holds a pointer to it must look the key up again
-	touched bool // used on the slow path since the table's hand last came by
+	used    bool // it has served a request
+	touched bool // it has served another since the table's hand last came by
 	loner   bool // not in the table (it is full of busy accounts): serves one request
 }
 
@@ -123,7 +122,7 @@ func (a *Account) blank(now int64) bool {
 	if m := a.memo.Load(); m != nil && now < m.Until {
 		return false
 	}
-	if t := a.told.Load(); t != nil && now < t.At+t.Reset {
+	if !a.told.full(now) {
 		return false
 	}
 	if c := a.contact; c != nil && (c.lease.Holds() || c.charged != 0 || c.fallback != 0 || c.bucketAt != 0) {
@@ -135,16 +134,24 @@ func (a *Account) blank(now int64) bool {
 // floorFull reports whether the floor is as good as a new one. The caller
 // holds mu.
 func (a *Account) floorFull(now int64) bool {
-	plan := a.planned()
+	plan := a.Plan()
 	return plan.Floor.Cap == 0 || !a.floored || a.floor.Full(now, plan.Floor, &a.lim.history)
 }
 
-// planned returns the plan in force. The caller holds mu.
-func (a *Account) planned() *Plan {
-	if a.plan != nil {
-		return a.plan
+// Plan returns the plan in force.
+func (a *Account) Plan() *Plan {
+	if own := a.own.Load(); own != nil {
+		return own
 	}
 	return a.lim.plan.Load()
+}
+
+// touch notes that the account serves a request on the slow path. The request
+// that it was made for does not count, or a flood of keys that are used once
+// would push out the keys in use. The caller holds mu.
+func (a *Account) touch() {
+	a.touched = a.used
+	a.used = true
 }
 
 // inContact returns the account's contact, made when needed. The caller holds mu.

@@ -48,7 +48,7 @@ func (a *Account) keepPace(now int64) {
 // idle slice.
 func (a *Account) keepLease(now int64) {
 	c := a.contact
-	horizon := a.planned().horizon
+	horizon := a.Plan().horizon
 	if tokens := a.Cell.Tokens(); tokens != c.idleTokens {
 		c.idleTokens, c.idleSince = tokens, now
 	}
@@ -67,7 +67,7 @@ func (a *Account) keepLease(now int64) {
 // outlives reports whether a renewed lease would last beyond a moment: in a
 // fixed window none lasts beyond the window.
 func (a *Account) outlives(moment, now int64) bool {
-	left, known := a.lim.s.windowLeft(a.planned().Rule.Window, now)
+	left, known := a.lim.s.windowLeft(a.Plan().Rule.Window, now)
 	return !known || now+int64(left-guard(left)) > moment
 }
 
@@ -77,7 +77,7 @@ func (a *Account) schedule(now int64) {
 	if c.inflight {
 		return
 	}
-	horizon := max(a.planned().horizon, int64(10*time.Millisecond))
+	horizon := max(a.Plan().horizon, int64(10*time.Millisecond))
 	due := now + jitter(horizon)
 	switch {
 	case c.saturated:
@@ -99,5 +99,5 @@ func (a *Account) schedule(now int64) {
 func (a *Account) restful(now int64) bool {
 	c := a.contact
 	paid := c.bucketAt == 0 || a.fallbackLack(now) == 0
-	return !a.busy() && paid && c.user == "" && now-c.askedAt > a.planned().horizon && now >= c.promise
+	return !a.busy() && paid && c.user == "" && now-c.askedAt > a.Plan().horizon && now >= c.promise
 }

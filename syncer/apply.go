@@ -41,7 +41,7 @@ func (a *Account) apply(st *slice.Settle) {
 
 // ran takes over the store's reply. The caller holds mu.
 func (a *Account) ran(st *slice.Settle, now int64) {
-	c, g, plan := a.contact, st.Grant, a.planned()
+	c, g, plan := a.contact, st.Grant, a.Plan()
 	a.lim.Counts.operation(&g)
 	a.lim.s.hear(&g, c.sentAt, now)
 	if st.Usage.Held > 0 || g.Granted > 0 {
@@ -81,13 +81,7 @@ func (a *Account) low(plan *Plan) int64 {
 func (a *Account) tell(st *slice.Settle, plan *Plan, now int64) {
 	g := &st.Grant
 	free := max(float64(st.Rule.Burst)-g.Used, 0)
-	a.told.Store(&Told{
-		Burst: plan.Burst,
-		Most:  plan.Rule.Burst,
-		Free:  int64(free),
-		Reset: int64(slice.ResetAfter(st.Rule, *g)),
-		At:    now,
-	})
+	a.told.set(free, slice.ResetAfter(st.Rule, *g), now)
 	if free < float64(st.Rule.Burst)/4 && plan.Floor.Cap > 0 {
 		a.startFloor(plan.Floor, now)
 		a.floor.Suspend(now + plan.horizon)

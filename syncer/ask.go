@@ -76,7 +76,7 @@ func (a *Account) join(n int64) (w *waiter, v Verdict, ok bool, err error) {
 	if a.lim.closed.Load() {
 		return nil, v, true, ErrClosed
 	}
-	a.touched = true
+	a.touch()
 	c := a.inContact(now)
 	if v, ok := a.local(n, now); ok {
 		return nil, v, true, nil

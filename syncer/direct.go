@@ -57,12 +57,12 @@ func (a *Account) adjust(tokens float64, local func() bool) bool {
 	if a.dead {
 		return false
 	}
-	a.touched = true
+	a.touch()
 	if local() {
 		return true
 	}
 	c := a.inContact(now)
-	a.leaveOldWindow(a.planned(), now)
+	a.leaveOldWindow(a.Plan(), now)
 	c.charged += tokens
 	c.earn(1)
 	if !c.inflight {
@@ -91,7 +91,7 @@ func (l *Limiter) Reset(ctx context.Context, key string, rule slice.Rule) error 
 	if a, ok := l.table.Load(key); ok {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.told.Store(nil)
+		a.told.forget()
 		a.forgetDenial(l.s.Now())
 	}
 	return nil

@@ -30,7 +30,7 @@ func (a *Account) fall(n, now int64) Verdict {
 	switch a.lim.policy {
 	case FailOpen:
 		v.Allowed = true
-		c.fallback = min(c.fallback+float64(n), a.share(float64(a.planned().Burst)))
+		c.fallback = min(c.fallback+float64(n), a.share(float64(a.Plan().Burst)))
 	case FailClosed:
 		v.Retry = ProbeInterval
 	default:
@@ -72,7 +72,7 @@ func (a *Account) share(tokens float64) float64 { return tokens / float64(a.lim.
 // one token is no use to anybody: then as many nodes as there are whole tokens
 // get one each, chosen by a hash so that each key has other nodes.
 func (a *Account) fallbackSize() precheck.Size {
-	plan := a.planned()
+	plan := a.Plan()
 	whole := precheck.Size{Cap: float64(plan.Rule.Burst), Rate: plan.ratePerNano()}
 	if plan.Rule.Window > 0 {
 		whole = whole.Times(0.5)
@@ -93,11 +93,10 @@ func (a *Account) fallbackSize() precheck.Size {
 // what was free when the store last spoke, and all of it for a key that it was
 // never asked about.
 func (a *Account) fallbackStart(size precheck.Size) float64 {
-	t := a.told.Load()
-	if t == nil {
+	if !a.told.known {
 		return size.Cap
 	}
-	return min(size.Cap, a.share(float64(t.Free)))
+	return min(size.Cap, a.share(float64(a.told.freeTokens())))
 }
 
 // fallbackLack returns what the bucket lacks, which is what the account may be

@@ -65,7 +65,8 @@ func (l *Limiter) Account(key, user string) *Account {
 }
 
 func (l *Limiter) newAccount(key, user string, own *Plan, now int64) *Account {
-	a := &Account{lim: l, key: key, plan: own, touched: true}
+	a := &Account{lim: l, key: key}
+	a.own.Store(own)
 	if l.planFor != nil && user != key {
 		a.inContact(now).user = user
 	}
@@ -80,11 +81,11 @@ func (a *Account) TakeFloor(n, now int64) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	whole := a.planned().Floor
+	whole := a.Plan().Floor
 	if a.dead || a.loner || whole.Cap == 0 {
 		return false
 	}
-	a.touched = true
+	a.touch()
 	a.startFloor(whole, now)
 	if !a.floor.Take(now, n, whole, &l.history) {
 		return false
@@ -115,13 +116,6 @@ func (a *Account) giveUp() {
 	}
 }
 
-// Plan returns the plan in force for the account.
-func (a *Account) Plan() *Plan {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.planned()
-}
-
 // replan asks for the key's own plan again. It calls user code, so no lock is
 // held meanwhile.
 func (a *Account) replan() {
@@ -143,8 +137,8 @@ func (a *Account) replan() {
 	own := l.planFor(user)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !samePlan(a.plan, own) {
-		a.plan = own
+	if !samePlan(a.own.Load(), own) {
+		a.own.Store(own)
 		a.forgetDenial(now)
 	}
 }
@@ -167,7 +161,7 @@ func (l *Limiter) SetPlan(p *Plan) {
 	l.table.Range(func(a *Account) bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.plan == nil {
+		if a.own.Load() == nil {
 			a.forgetDenial(now)
 		}
 		return true

@@ -31,7 +31,7 @@ const (
 // tokens exist, and more is out on lease than pacing alone accounts for. The
 // caller holds the account's mu.
 func (r *recall) notice(a *Account, cost int64, st *slice.Settle, period, now int64) {
-	g, plan, c := &st.Grant, a.planned(), a.contact
+	g, plan, c := &st.Grant, a.Plan(), a.contact
 	usual := 2 * plan.ratePerNano() * float64(period)
 	if st.Rule.Window > 0 {
 		usual = 0
@@ -90,7 +90,7 @@ func (a *Account) yield(cost int64) {
 		return
 	}
 	tokens := a.Cell.Tokens()
-	keep := int64(c.demand.over(int64(a.lim.s.cfg.SyncInterval), a.planned().horizon))
+	keep := int64(c.demand.over(int64(a.lim.s.cfg.SyncInterval), a.Plan().horizon))
 	if tokens-keep < cost {
 		keep = 0
 	}

@@ -31,7 +31,7 @@ func (a *Account) count(now int64) {
 // attempted adds tokens to the demand.
 func (a *Account) attempted(tokens, now int64) {
 	c := a.contact
-	c.demand.add(float64(tokens), now, a.planned().horizon)
+	c.demand.add(float64(tokens), now, a.Plan().horizon)
 	c.attempts += tokens
 }
 
@@ -47,7 +47,7 @@ func (a *Account) noteCost(cost int64) { a.contact.seen = max(a.contact.seen, co
 // prepare makes the settle that is to be sent now, or nil if there is nothing
 // to say. The caller holds mu, and sends it at once.
 func (a *Account) prepare(now int64) *slice.Settle {
-	c, plan := a.contact, a.planned()
+	c, plan := a.contact, a.Plan()
 	if c.lease.Marked() && a.Cell.Expired(&a.lim.s.Dead) {
 		a.lapse()
 	}
@@ -94,7 +94,7 @@ func (a *Account) takeNeeds(now int64) []slice.Need {
 	}
 	c.waiting = append(c.waiting[:0], c.waiting[i:]...)
 	if len(runs) > 0 {
-		c.often = now-c.askedAt <= a.planned().horizon
+		c.often = now-c.askedAt <= a.Plan().horizon
 		c.askedAt = now
 	}
 	return runs

@@ -1,0 +1,169 @@
+package hybrid
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// link is one node's way to the embedded store of a fleet: half a round trip
+// each way, and the faults that a test asks for.
+type link struct {
+	f *fleet
+
+	mu     sync.Mutex
+	down   bool    // no connection can be made, and there is none
+	hole   bool    // what is sent gets lost, and connections seem well
+	faults []fault // of the next settles, one each
+	met    int     // settles that met their fault
+	conns  map[*linkConn]bool
+}
+
+// fault is what happens to one call that settles.
+type fault int
+
+const (
+	none      fault = iota
+	refused         // the store says that it is loading
+	cutBefore       // the connection breaks before the store sees the call
+	cutAfter        // the store runs it, and the connection breaks before the reply
+	swallowed       // the store runs it, and the reply never comes
+)
+
+var errCut = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+
+func (l *link) dial(context.Context, string, string) (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down {
+		return nil, errCut
+	}
+	conn, err := l.f.mini.Dial()
+	if err != nil {
+		return nil, err
+	}
+	c := &linkConn{Conn: conn, link: l}
+	l.conns[c] = true
+	return c, nil
+}
+
+// cut breaks all connections and refuses new ones, until it is called with false.
+func (l *link) cut(down bool) {
+	l.mu.Lock()
+	l.down = down
+	var conns []*linkConn
+	for c := range l.conns {
+		conns = append(conns, c)
+	}
+	l.mu.Unlock()
+	for _, c := range conns {
+		if down {
+			_ = c.Close()
+		}
+	}
+}
+
+// blackHole makes the link accept everything and answer nothing.
+func (l *link) blackHole(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hole = on
+}
+
+// inject lets the next settles meet faults, one each.
+func (l *link) inject(faults ...fault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.faults = append(l.faults, faults...)
+}
+
+// hits is how many settles met their fault.
+func (l *link) hits() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.met
+}
+
+// accountMark is in every account's name, and in no other call.
+var accountMark = []byte("{}a1:")
+
+// judge says what becomes of a call.
+func (l *link) judge(call []byte) (next fault, lost bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hole {
+		return none, true
+	}
+	if len(l.faults) == 0 || !bytes.Contains(call, accountMark) {
+		return none, false
+	}
+	next, l.faults = l.faults[0], slices.Clone(l.faults[1:])
+	l.met++
+	return next, false
+}
+
+// linkConn is one connection. The client that owns it writes a call, then reads
+// the reply.
+type linkConn struct {
+	net.Conn
+	link  *link
+	fate  fault  // of the call that was written last
+	reply []byte // what the store seems to have said
+}
+
+func (c *linkConn) Write(p []byte) (int, error) {
+	time.Sleep(c.link.f.rtt() / 2)
+	fate, lost := c.link.judge(p)
+	c.fate = fate
+	switch {
+	case lost:
+		return len(p), nil
+	case fate == refused:
+		c.reply = []byte("-LOADING Redis is loading the dataset in memory\r\n")
+		return len(p), nil
+	case fate == cutBefore:
+		_ = c.Close()
+		return len(p), nil
+	}
+	c.link.f.setClock()
+	return c.Conn.Write(p)
+}
+
+func (c *linkConn) Read(p []byte) (int, error) {
+	if len(c.reply) > 0 {
+		n := copy(p, c.reply)
+		c.reply = c.reply[n:]
+		return n, nil
+	}
+	n, err := c.Conn.Read(p)
+	switch {
+	case err != nil:
+		return n, err
+	case c.fate == cutAfter: // it replied, so it ran
+		_ = c.Close()
+		return 0, io.EOF
+	case c.fate == swallowed:
+		return c.Read(p)
+	}
+	time.Sleep(c.link.f.rtt() / 2)
+	return n, nil
+}
+
+func (c *linkConn) Close() error {
+	c.link.mu.Lock()
+	delete(c.link.conns, c)
+	c.link.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// setClock shows the store its skewed clock. Without skew it has the nodes'.
+func (f *fleet) setClock() {
+	if f.skew != 0 {
+		f.mini.SetTime(time.Now().Add(f.skew))
+	}
+}
