@@ -3,12 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"io"
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"strings"
 	"testing"
@@ -26,10 +24,8 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "fleet":
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		defer stop()
 		os.Unsetenv(roleVar)
-		os.Exit(exitCode(run(ctx, os.Args[1:], os.Stdout)))
+		os.Exit(exitCode(runUntilSignal()))
 	default:
 		os.Exit(exitCode(playRole(role)))
 	}

@@ -32,9 +32,13 @@ func main() {
 	if role := os.Getenv(roleVar); role != "" {
 		os.Exit(exitCode(playRole(role)))
 	}
+	os.Exit(exitCode(runUntilSignal()))
+}
+
+func runUntilSignal() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(exitCode(run(ctx, os.Args[1:], os.Stdout)))
+	return run(ctx, os.Args[1:], os.Stdout)
 }
 
 // silent is the log of the Redis client: what goes wrong there shows in the
@@ -109,7 +113,7 @@ func measure(ctx context.Context, c config, url string, t *ticker) (m measuremen
 	rdb := redis.NewClient(opts)
 	defer rdb.Close()
 	if err := rdb.Ping(ctx).Err(); err != nil {
-		return m, fmt.Errorf("Redis at %s does not answer: %w", opts.Addr, err)
+		return m, fmt.Errorf("no answer from Redis at %s: %w", opts.Addr, err)
 	}
 
 	// A prefix of its own: a run must not find the accounts of the last one.

@@ -98,9 +98,8 @@ func (t *traffic) next(due time.Duration) *request {
 		t.chunks = append(t.chunks, make([]request, 0, chunk))
 		last++
 	}
-	c := append(t.chunks[last], request{Key: uint32(t.keys.draw(t.rng)), Lag: due})
-	t.chunks[last] = c
-	return &c[len(c)-1]
+	t.chunks[last] = append(t.chunks[last], request{Key: uint32(t.keys.draw(t.rng)), Lag: due})
+	return &t.chunks[last][len(t.chunks[last])-1]
 }
 
 // call answers requests until there are none.
