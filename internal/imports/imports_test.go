@@ -1,10 +1,11 @@
 // Package imports_test keeps the data flowing one way: request → hybrid →
-// slice → precheck → exact → Redis. It reads the import clauses of every file
-// in the repository, whatever its module or build tags.
+// slice → precheck → exact → Redis. It reads every file in the repository that is
+// no test, whatever its module or build tags.
 package imports_test
 
 import (
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -37,6 +38,12 @@ var layers = map[string][]string{
 // speakRedis are the core packages that may import the client: exact makes
 // the calls, and the root only names its type in New.
 var speakRedis = []string{"exact", "."}
+
+// clockless are the pure cores: they are given times, and know only durations.
+var clockless = []string{"slice", "precheck"}
+
+// readsClock are the functions of package time that a pure core must not call.
+var readsClock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 
 // forTests must not be compiled into a program that uses the library.
 var forTests = []string{
@@ -90,7 +97,7 @@ func checkFile(tree fs.FS, name string) (bad []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ImportsOnly)
+	f, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +110,25 @@ func checkFile(tree fs.FS, name string) (bad []string, err error) {
 			bad = append(bad, fmt.Sprintf("%s imports %s: %s", name, imported, why))
 		}
 	}
+	if slices.Contains(clockless, path.Dir(name)) {
+		bad = append(bad, clockReads(name, f)...)
+	}
 	return bad, nil
+}
+
+// clockReads finds what a file uses of the clock.
+func clockReads(name string, f *ast.File) (bad []string) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, isSelector := n.(*ast.SelectorExpr)
+		if !isSelector {
+			return true
+		}
+		if pkg, isName := sel.X.(*ast.Ident); isName && pkg.Name == "time" && slices.Contains(readsClock, sel.Sel.Name) {
+			bad = append(bad, fmt.Sprintf("%s uses time.%s: %v are given times and read no clock", name, sel.Sel.Name, clockless))
+		}
+		return true
+	})
+	return bad
 }
 
 // forbidden says why the package in folder dir must not import a path, or "".
@@ -168,6 +193,17 @@ func TestViolationsAreFound(t *testing.T) {
 		}
 		if len(bad) != 1 || !strings.Contains(bad[0], c.file+" imports "+c.imported) {
 			t.Errorf("%s importing %s: got %q", c.file, c.imported, bad)
+		}
+	}
+}
+
+func TestClockReadsAreFound(t *testing.T) {
+	const src = "package p\n\nimport \"time\"\n\nvar d = time.Second\nvar t = time.Now()\n"
+	for dir, want := range map[string]int{"slice": 1, "precheck": 1, "syncer": 0, ".": 0} {
+		files := 0
+		bad, err := check(fstest.MapFS{path.Join(dir, "a.go"): {Data: []byte(src)}}, &files)
+		if err != nil || len(bad) != want {
+			t.Errorf("%s: got %q, %v, want %d", dir, bad, err, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -121,7 +122,7 @@ func TestIdealIsTightAndWithinTheBound(t *testing.T) {
 		ideal := NewIdeal(l)
 		var admitted []Admission
 		for _, o := range offers {
-			next := append(admitted[:len(admitted):len(admitted)], o)
+			next := slices.Concat(admitted, []Admission{o})
 			fits := l.Check(next).Excess <= 1e-6
 			room := l.Check(next).Excess
 			got := ideal.Allow(o.At, o.Cost)
