@@ -15,7 +15,7 @@ func (a *Account) act(now int64) {
 		return // the end of the settle plans the next look
 	}
 	if a.lim.s.breaker.open.Load() {
-		a.lim.s.agenda.set(a, now+a.lim.s.tick())
+		a.lim.s.agenda.set(a, now+jitter(int64(ProbeInterval)))
 		return
 	}
 	switch {
@@ -84,6 +84,9 @@ func (a *Account) schedule(now int64) {
 		due = max(c.next, now+1)
 	case c.charged != 0 || c.fallback != 0:
 		due = now + a.lim.s.tick()
+		if c.credit < 1 {
+			due = now + jitter(int64(ProbeInterval)) // a request must pay first
+		}
 	case c.lease.Holds():
 	case a.restful(now):
 		due = 0

@@ -246,6 +246,7 @@ func (a *Account) serveWaiting(now int64) {
 				continue
 			}
 			if a.lim.s.breaker.open.Load() {
+				c.earn(1)
 				w.done <- a.fall(w.cost, now)
 				continue
 			}

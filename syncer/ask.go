@@ -29,6 +29,7 @@ type waiter struct {
 	cost int64
 	done chan Verdict // of one, so that the settle never waits for a caller
 	left bool         // gave up; under Account.mu
+	sent bool         // a settle carries its need, and is paid by it; under Account.mu
 }
 
 // Ask decides a request that neither the slice nor a memory could: it joins the
@@ -82,6 +83,7 @@ func (a *Account) join(n int64) (w *waiter, v Verdict, ok bool, err error) {
 		return nil, v, true, nil
 	}
 	if s.breaker.open.Load() {
+		c.earn(1)
 		return nil, a.fall(n, now), true, nil
 	}
 	w = &waiter{cost: n, done: make(chan Verdict, 1)}
@@ -117,6 +119,9 @@ func (a *Account) leave(w *waiter, err error) (Verdict, error) {
 	w.left = true
 	if err != nil {
 		return Verdict{}, err
+	}
+	if !w.sent {
+		a.inContact(now).earn(1)
 	}
 	return a.fall(w.cost, now), nil
 }

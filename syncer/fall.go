@@ -36,12 +36,9 @@ func (a *Account) fall(n, now int64) Verdict {
 	default:
 		v.Allowed, v.Retry = a.fallLocal(n, now)
 	}
-	if v.Allowed {
-		c.earn(1)
-	}
 	a.lim.Counts.policy(v.Allowed)
 	if c.agendaSlot < 0 && !c.inflight {
-		a.lim.s.agenda.set(a, now+a.lim.s.tick())
+		a.lim.s.agenda.set(a, now+jitter(int64(ProbeInterval)))
 	}
 	return v
 }

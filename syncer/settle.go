@@ -89,6 +89,7 @@ func (a *Account) takeNeeds(now int64) []slice.Need {
 			a.noteCost(w.cost)
 			a.attempted(w.cost, now)
 			c.earn(1)
+			w.sent = true
 		}
 		c.sent = append(c.sent, w)
 	}
