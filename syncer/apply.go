@@ -159,6 +159,9 @@ func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 		if !c.saturated {
 			wait /= 4
 		}
+		if st.Rule.Window > 0 {
+			wait = min(wait, own) // a new window is not saturated
+		}
 		c.saturated = true
 	} else {
 		c.saturated = false
