@@ -197,8 +197,8 @@ func saturatingAdd(a, b int64) int64 {
 func (a *Account) answer(sent []*waiter, st *slice.Settle, now int64) {
 	if st == nil || st.Outcome != slice.Ran {
 		for _, w := range sent {
-			if w.cost == 0 {
-				w.done <- Verdict{Source: FromPolicy}
+			if w.cost == 0 { // with nothing left to say, all is settled
+				w.done <- Verdict{Allowed: st == nil && !a.contact.lease.Marked(), Source: FromPolicy}
 			} else if !w.left {
 				w.done <- a.fall(w.cost, now)
 			}
