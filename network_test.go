@@ -21,6 +21,7 @@ type link struct {
 	hole   bool    // what is sent gets lost, and connections seem well
 	faults []fault // of the next settles, one each
 	met    int     // settles that met their fault
+	harmed bool    // there was a fault at some time
 	conns  map[*linkConn]bool
 }
 
@@ -37,13 +38,13 @@ const (
 
 var errCut = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 
-func (l *link) dial(context.Context, string, string) (net.Conn, error) {
+func (l *link) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.down {
 		return nil, errCut
 	}
-	conn, err := l.f.mini.Dial()
+	conn, err := l.f.dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (l *link) dial(context.Context, string, string) (net.Conn, error) {
 // cut breaks all connections and refuses new ones, until it is called with false.
 func (l *link) cut(down bool) {
 	l.mu.Lock()
-	l.down = down
+	l.down, l.harmed = down, true
 	var conns []*linkConn
 	for c := range l.conns {
 		conns = append(conns, c)
@@ -72,14 +73,14 @@ func (l *link) cut(down bool) {
 func (l *link) blackHole(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hole = on
+	l.hole, l.harmed = on, true
 }
 
 // inject lets the next settles meet faults, one each.
 func (l *link) inject(faults ...fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.faults = append(l.faults, faults...)
+	l.faults, l.harmed = append(l.faults, faults...), true
 }
 
 // hits is how many settles met their fault.
@@ -87,6 +88,13 @@ func (l *link) hits() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.met
+}
+
+// sound reports whether there never was a fault.
+func (l *link) sound() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.harmed
 }
 
 // accountMark is in every account's name, and in no other call.
@@ -159,6 +167,15 @@ func (c *linkConn) Close() error {
 	delete(c.link.conns, c)
 	c.link.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// dial connects to the store.
+func (f *fleet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	if f.mini != nil {
+		return f.mini.Dial()
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", f.addr)
 }
 
 // setClock shows the store its skewed clock. Without skew it has the nodes'.
