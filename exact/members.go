@@ -2,7 +2,6 @@ package exact
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -55,19 +54,14 @@ func readFleet(f *slice.Fleet, c *call) {
 }
 
 // Leave ends the registration of member in the fleets of the limiters. A
-// fleet that cannot be told finds out by itself once the ttl is over.
+// fleet that cannot be told finds out by itself once the ttl is over; the
+// error is the first of them.
 func (s *Store) Leave(ctx context.Context, member string, limiters []string) error {
-	cmds, err := s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err := s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for _, l := range limiters {
 			pipe.ZRem(ctx, s.membersKey(l), member)
 		}
 		return nil
 	})
-	errs := []error{err}
-	for _, cmd := range cmds {
-		if e := cmd.Err(); e != nil && e != err {
-			errs = append(errs, e)
-		}
-	}
-	return errors.Join(errs...)
+	return err
 }
