@@ -54,7 +54,7 @@ func (c *Check) denied() (Result, bool) {
 	}
 	now := l.node.sync.Now()
 	retry, ok := a.Denied(c.N, now)
-	return describe(a, Result{RetryAfter: retry, Path: PathMemo}), ok
+	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, now), ok
 }
 
 // takeAll takes from each limit in turn, and puts back what it took when one

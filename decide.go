@@ -9,10 +9,6 @@ import (
 	"github.com/hybridlimit/hybrid/syncer"
 )
 
-// shortKey is the longest key that is its own key in the table; longer ones
-// are found by their digest.
-const shortKey = 64
-
 // Allow is AllowN of one token.
 func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 	return l.AllowN(ctx, key, 1)
@@ -28,24 +24,29 @@ func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 //
 // It fails with ErrInvalidCost (n < 0), ErrInvalidKey, ErrClosed or ctx.Err().
 func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (Result, error) {
-	if n > 0 && len(key) <= shortKey {
+	if n > 0 && len(key) <= exact.ShortKey {
 		if a, ok := l.core.Load(key); ok {
-			if left, ok := a.Cell.Take(n, l.dead); ok {
-				return taken(a, left, n), nil
+			if r, ok := l.take(a, n); ok {
+				return r, nil
 			}
 		}
 	}
 	return l.decide(ctx, key, n)
 }
 
-// taken is the result of a take from the slice. The one that reaches the
+// take admits from the slice. What the result needs is read before the take,
+// whose compare-and-swap no later read can overtake. The take that reaches the
 // low-water mark asks for a refill, which does not hold it up.
-func taken(a *syncer.Account, left, n int64) Result {
+func (l *Limiter) take(a *syncer.Account, n int64) (Result, bool) {
+	limit, free, reset := a.Told()
+	left, ok := a.Cell.Take(n, l.dead)
+	if !ok {
+		return Result{}, false
+	}
 	if a.Cell.Crossed(left, n) {
 		a.Refill()
 	}
-	limit, remaining, reset := a.View(left)
-	return Result{Allowed: true, Limit: limit, Remaining: remaining, ResetAfter: reset, Path: PathSlice}
+	return Result{Allowed: true, Limit: limit, Remaining: min(left+free, limit), ResetAfter: reset, Path: PathSlice}, true
 }
 
 // decide is the slow path: everything but a take from the slice.
@@ -71,26 +72,26 @@ func (l *Limiter) decide(ctx context.Context, key string, n int64) (Result, erro
 // judge asks in the order of cost: slice, memo, floor, Redis. ok is false if
 // the account was retired in the meantime.
 func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n int64) (r Result, ok bool, err error) {
-	if left, ok := a.Cell.Take(n, l.dead); ok {
-		return taken(a, left, n), true, nil
+	if r, ok := l.take(a, n); ok {
+		return r, true, nil
 	}
 	now := l.node.sync.Now()
 	if retry, ok := a.Denied(n, now); ok {
-		return describe(a, Result{RetryAfter: retry, Path: PathMemo}), true, nil
+		return describe(a, Result{RetryAfter: retry, Path: PathMemo}, now), true, nil
 	}
 	if !a.Plan().Fits(n) {
 		l.core.Counts.ExactDenied.Add(1)
-		return describe(a, Result{RetryAfter: Never, Path: PathExact}), true, nil
+		return describe(a, Result{RetryAfter: Never, Path: PathExact}, now), true, nil
 	}
 	if a.TakeFloor(n, now) {
-		return describe(a, Result{Allowed: true, Path: PathFloor}), true, nil
+		return describe(a, Result{Allowed: true, Path: PathFloor}, now), true, nil
 	}
 	v, ok, err := a.Ask(ctx, n)
 	if !ok || err != nil {
 		return Result{}, ok, err
 	}
 	r = Result{Allowed: v.Allowed, RetryAfter: v.Retry, Path: pathOf[v.Source]}
-	return describe(a, r), true, nil
+	return describe(a, r, l.node.sync.Now()), true, nil
 }
 
 var pathOf = [...]Path{
@@ -101,8 +102,8 @@ var pathOf = [...]Path{
 }
 
 // describe fills in what is known of the key's account.
-func describe(a *syncer.Account, r Result) Result {
-	r.Limit, r.Remaining, r.ResetAfter = a.View(a.Held())
+func describe(a *syncer.Account, r Result, now int64) Result {
+	r.Limit, r.Remaining, r.ResetAfter = a.View(now)
 	return r
 }
 

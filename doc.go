@@ -6,16 +6,16 @@
 // slice with one atomic operation, reconciles with Redis on a timer and in
 // batches, and asks Redis first where the limit is near.
 //
-//	                            one Node per server
-//	            ┌──────────────────────────────────────────────────────┐
-//	            │                                                      │
-//	 Allow ────▶│ slice ──no──▶ deny memo ──no──▶ floor ──no──▶ exact ─┼─▶ Redis
-//	            │   │ one CAS       │ a refusal     │ a key      │     │   one small
-//	            │   ▼               ▼ that holds    ▼ far below  ▼     │   string per
-//	 Result ◀───┼─ allowed        denied          allowed     either   │   key, one Lua
-//	            │   ▲                                                  │   script
-//	            │   └──── grants ◀──── syncer: one loop, batches ◀─────┼─▶
-//	            └──────────────────────────────────────────────────────┘
+//	                           one Node per server
+//	           ┌──────────────────────────────────────────────────────┐
+//	           │                                                      │
+//	Allow ────▶│ slice ──no──▶ deny memo ──no──▶ floor ──no──▶ exact ─┼─▶ Redis
+//	           │   │ one CAS       │ a refusal     │ a key      │     │   one small
+//	           │   ▼               ▼ that holds    ▼ far below  ▼     │   string per
+//	Result ◀───┼─ allowed        denied          allowed     either   │   key, one Lua
+//	           │   ▲                                                  │   script
+//	           │   └──── grants ◀──── syncer: one loop, batches ◀─────┼─▶
+//	           └──────────────────────────────────────────────────────┘
 //
 // # Guarantees
 //

@@ -97,7 +97,7 @@ func decide(l Limit, g slice.Grant) Decision {
 }
 
 func (s *Store) settleOne(ctx context.Context, limiter, key string, rule slice.Rule, u slice.Usage) (slice.Grant, error) {
-	e := slice.Settle{Account: s.Account(limiter, key), Rule: rule, Usage: u}
+	e := slice.Settle{Account: s.Account(limiter, CellKey(key)), Rule: rule, Usage: u}
 	s.Settle(ctx, []*slice.Settle{&e})
 	if e.Outcome != slice.Ran {
 		return slice.Grant{}, fmt.Errorf("hybrid: settle %s: %w", e.Outcome, e.Err)

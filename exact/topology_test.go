@@ -38,7 +38,7 @@ func TestClusterAnyKeys(t *testing.T) {
 	var batch []*slice.Settle
 	for _, k := range hostile() {
 		for _, limiter := range []string{"api", "a{b", "x:y", ""} {
-			batch = append(batch, &slice.Settle{Account: s.Account(limiter, k), Rule: slow.Rule(),
+			batch = append(batch, &slice.Settle{Account: s.Account(limiter, CellKey(k)), Rule: slow.Rule(),
 				Usage: slice.Usage{Needs: []slice.Need{{Cost: 1, Count: 1}}}})
 		}
 	}
@@ -63,10 +63,10 @@ func TestAccountsNeverCollide(t *testing.T) {
 	for _, limiter := range append(hostile(), "a:b", "a") {
 		for _, key := range append(hostile(), "c", "b:c") {
 			id := fmt.Sprintf("%q %q", limiter, key)
-			if other, ok := seen[s.Account(limiter, key)]; ok && other != id {
+			if other, ok := seen[s.Account(limiter, CellKey(key))]; ok && other != id {
 				t.Fatalf("%s and %s are one account", id, other)
 			}
-			seen[s.Account(limiter, key)] = id
+			seen[s.Account(limiter, CellKey(key))] = id
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package slice
 
 import (
-	"hash/maphash"
 	"sync/atomic"
 
 	"github.com/puzpuzpuz/xsync/v3"
@@ -14,57 +13,60 @@ import (
 const shardBits = 7
 
 // keyMap is a concurrent map from keys to entries: xsync maps, one per shard,
-// made when they are first needed. A key is hashed once: the upper bits choose
-// the shard, the lower ones the bucket. Whoever makes one gives it a seed.
+// made when they are first needed. The zero keyMap is empty.
 type keyMap[E comparable] struct {
-	seed maphash.Seed
-
 	// Each word is nil or the shard for good. Writers: put, by a
 	// compare-and-swap, so that racing makers agree. Readers: everyone; who
 	// still sees nil acts as if it had come before the first key.
-	shards [1 << shardBits]atomic.Pointer[shard[E]]
+	shards [1 << shardBits]atomic.Pointer[xsync.MapOf[string, E]]
 }
 
-type shard[E comparable] = xsync.MapOf[hashed, E]
-
-// hashed is a key with its hash.
-type hashed struct {
-	hash uint64
-	key  string
+// shardOf spreads keys by a few bytes of their start, middle and end, which
+// costs less than a hash of the whole. Keys that agree in all of them share a
+// shard, and lose nothing but shorter waits when it doubles: within the shard
+// xsync hashes the whole key, with a seed.
+func shardOf(key string) uint32 {
+	n := len(key)
+	if n < 4 {
+		h := uint32(n)
+		for i := range n {
+			h = h<<8 | uint32(key[i])
+		}
+		return h * spread >> (32 - shardBits)
+	}
+	h := four(key[:4])
+	h = h*spread ^ four(key[n/2-2:n/2+2])
+	h = h*spread ^ four(key[n-4:])
+	return h * spread >> (32 - shardBits)
 }
 
-func newShard[E comparable]() *shard[E] {
-	return xsync.NewMapOfWithHasher[hashed, E](func(k hashed, _ uint64) uint64 { return k.hash })
+const spread = 0x9E3779B1 // 2^32 divided by the golden ratio: neighbours land far apart
+
+func four(s string) uint32 {
+	_ = s[3]
+	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
 }
 
 func (m *keyMap[E]) get(key string) (e E, ok bool) {
-	h := maphash.String(m.seed, key)
-	s := m.place(h).Load()
+	s := m.shards[shardOf(key)].Load()
 	if s == nil {
 		return e, false
 	}
-	return s.Load(hashed{h, key})
-}
-
-// place returns the place of the shard for a hash.
-func (m *keyMap[E]) place(hash uint64) *atomic.Pointer[shard[E]] {
-	return &m.shards[hash>>(64-shardBits)]
+	return s.Load(key)
 }
 
 func (m *keyMap[E]) put(key string, e E) {
-	k := hashed{maphash.String(m.seed, key), key}
-	place := m.place(k.hash)
+	place := &m.shards[shardOf(key)]
 	if place.Load() == nil {
-		place.CompareAndSwap(nil, newShard[E]())
+		place.CompareAndSwap(nil, xsync.NewMapOf[string, E]())
 	}
-	place.Load().Store(k, e)
+	place.Load().Store(key, e)
 }
 
 // drop removes the key if e is what is stored there.
 func (m *keyMap[E]) drop(key string, e E) {
-	k := hashed{maphash.String(m.seed, key), key}
-	if s := m.place(k.hash).Load(); s != nil {
-		s.Compute(k, func(have E, ok bool) (E, bool) { return have, !ok || have == e })
+	if s := m.shards[shardOf(key)].Load(); s != nil {
+		s.Compute(key, func(have E, ok bool) (E, bool) { return have, !ok || have == e })
 	}
 }
 
@@ -75,7 +77,7 @@ func (m *keyMap[E]) each(f func(E) bool) {
 		if s == nil {
 			continue
 		}
-		s.Range(func(_ hashed, e E) bool { more = f(e); return more })
+		s.Range(func(_ string, e E) bool { more = f(e); return more })
 		if !more {
 			return
 		}

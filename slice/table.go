@@ -1,7 +1,5 @@
 package slice
 
-import "hash/maphash"
-
 // Entry is what a [Table] needs of its values, which are pointers.
 type Entry interface {
 	comparable
@@ -40,7 +38,7 @@ type Table[E Entry] struct {
 
 // NewTable returns an empty table whose entries are counted by ring.
 func NewTable[E Entry](ring *Ring[E]) *Table[E] {
-	return &Table[E]{m: keyMap[E]{seed: maphash.MakeSeed()}, ring: ring}
+	return &Table[E]{ring: ring}
 }
 
 // Load returns the entry of a key. It takes no lock and allocates nothing.

@@ -34,6 +34,7 @@ type Account struct {
 type contact struct {
 	lease    slice.Lease
 	inflight bool          // exactly one settle is queued or under way
+	lazy     bool          // it is queued for later
 	intent   intent        // what that settle is for, as far as it is not for needs
 	waiting  []*waiter     // callers for the next settle
 	sent     []*waiter     // callers whose needs the settle under way carries

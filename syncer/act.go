@@ -78,7 +78,7 @@ func (a *Account) schedule(now int64) {
 		return
 	}
 	horizon := max(a.Plan().horizon, int64(10*time.Millisecond))
-	due := now + jitter(horizon)
+	due := a.lim.s.aligned(now, jitter(horizon))
 	switch {
 	case c.saturated:
 		due = max(c.next, now+1)

@@ -72,7 +72,7 @@ func (a *Account) expiry(g *slice.Grant) slice.Tick {
 // low returns the level at which the slice asks for more.
 func (a *Account) low(plan *Plan) int64 {
 	c := a.contact
-	return lowWater(&c.demand, plan.horizon, a.lim.s.latency.Load(), a.Cell.Tokens())
+	return lowWater(&c.demand, plan.horizon, a.lim.s.latency.Load(), int64(a.lim.s.cfg.SyncInterval), a.Cell.Tokens())
 }
 
 // tell keeps what the store said for the results of later requests, and turns
@@ -106,7 +106,7 @@ func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
 		a.refuse(a.memoCost(), st, plan, now) // the next request would be
 	case c.saturated && asked, asked && g.Granted == 0 && a.pacedGoal(plan) > 0:
 		c.saturated = true
-		c.next = now + jitter(a.pace(plan))
+		c.next = a.lim.s.aligned(now, jitter(a.pace(plan)))
 		a.forget(now)
 	case st.Usage.Charged < 0:
 		a.forget(now)
@@ -166,7 +166,7 @@ func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 	} else {
 		c.saturated = false
 	}
-	until := now + max(wait, 1)
+	until := a.lim.s.aligned(now, max(wait, 1))
 	if c.promise > now {
 		until = min(until, c.promise)
 	}

@@ -141,16 +141,28 @@ const (
 	giveBack                   // return all but keep
 )
 
-// start queues a settle of the account unless one is under way already, in
-// which case what is wanted now is decided again after it. The caller holds mu.
+// start queues a settle of the account that somebody waits for. If one is under
+// way already, what is wanted now is decided again after it; if one is queued
+// for later, it goes now. The caller holds mu.
 func (a *Account) start(in intent) {
 	c := a.contact
-	if c.inflight {
+	switch {
+	case c.lazy:
+		c.lazy = false
+	case c.inflight:
 		return
+	default:
+		c.inflight, c.intent = true, in
 	}
-	c.inflight = true
-	c.intent = in
 	a.lim.s.dispatch.submit(a)
+}
+
+// startLater queues a settle that nobody waits for. The caller holds mu, and
+// has seen that none is under way.
+func (a *Account) startLater(in intent) {
+	c := a.contact
+	c.inflight, c.lazy, c.intent = true, true, in
+	a.lim.s.dispatch.submitLater(a)
 }
 
 // Refill asks for more tokens because a take reached the low-water mark. It
@@ -165,20 +177,39 @@ func (a *Account) Refill() {
 	if m := a.memo.Load(); m != nil && now < m.Until {
 		return // saturated: the next paced settle asks for all
 	}
-	a.attempt(intent{kind: refill}, now)
+	if !a.mayStart(now) {
+		return
+	}
+	if a.lastsATick() {
+		a.startLater(intent{kind: refill})
+		return
+	}
+	a.start(intent{kind: refill})
 }
 
-// attempt starts a settle of the node's own accord if the account's requests
-// have paid for it. The caller holds mu.
+// lastsATick reports whether the slice will hardly run dry before the next tick.
+func (a *Account) lastsATick() bool {
+	c := a.contact
+	expected := c.demand.over(int64(a.lim.s.cfg.SyncInterval), a.Plan().horizon)
+	return float64(a.Cell.Tokens())+0.5 > expected
+}
+
+// attempt starts a settle of the node's own accord if it may. The caller holds mu.
 func (a *Account) attempt(in intent, now int64) bool {
+	if !a.mayStart(now) {
+		return false
+	}
+	a.start(in)
+	return true
+}
+
+// mayStart reports whether a settle of the node's own accord can be sent, and
+// the account's requests have paid for it. The caller holds mu.
+func (a *Account) mayStart(now int64) bool {
 	c := a.contact
 	if c.inflight || c.lease.Marked() || a.lim.s.breaker.open.Load() || a.lim.closed.Load() {
 		return false
 	}
 	a.count(now)
-	if c.credit < 1 {
-		return false
-	}
-	a.start(in)
-	return true
+	return c.credit >= 1
 }

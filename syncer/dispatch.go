@@ -12,15 +12,26 @@ import (
 // dispatch sends settles. What is ready when a call can be made goes with it,
 // so batches form by themselves under load and nothing waits without it.
 //
+// A settle that nobody waits for travels with the next call that has room for
+// it, or else with the tick: most calls then carry several accounts.
+//
 // A settle is prepared at the last moment, so callers that join before that
 // share it. Lock order: Account.mu before dispatch.mu.
 type dispatch struct {
 	s *Syncer
 
 	mu    sync.Mutex
-	ready []*Account
+	ready []queued
+	later []queued      // nobody waits for these
 	calls int           // goroutines that call the store
 	idle  chan struct{} // closed when calls falls to 0 while somebody waits
+}
+
+// queued is an account in line. One that was queued for later and is in a hurry
+// now stands in line twice; its contact's lazy tells that the later place is void.
+type queued struct {
+	account *Account
+	lazy    bool
 }
 
 const (
@@ -36,7 +47,30 @@ const (
 func (d *dispatch) submit(a *Account) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ready = append(d.ready, a)
+	d.ready = append(d.ready, queued{account: a})
+	d.call()
+}
+
+// submitLater queues an account whose settle nobody waits for.
+func (d *dispatch) submitLater(a *Account) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.later = append(d.later, queued{account: a, lazy: true})
+}
+
+// tick sends what was left for later.
+func (d *dispatch) tick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ready = append(d.ready, d.later...)
+	d.later = nil
+	for range (len(d.ready) + mostBatch - 1) / mostBatch {
+		d.call()
+	}
+}
+
+// call adds a goroutine that calls the store. The caller holds mu.
+func (d *dispatch) call() {
 	if d.calls < mostCalls {
 		d.calls++
 		go d.run()
@@ -54,11 +88,10 @@ func (d *dispatch) run() {
 	}
 }
 
-func (d *dispatch) take() []*Account {
+func (d *dispatch) take() []queued {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := min(len(d.ready), mostBatch)
-	if n == 0 {
+	if len(d.ready) == 0 {
 		d.ready = nil
 		d.calls--
 		if d.calls == 0 && d.idle != nil {
@@ -67,9 +100,16 @@ func (d *dispatch) take() []*Account {
 		}
 		return nil
 	}
-	batch := d.ready[:n:n]
-	d.ready = d.ready[n:]
+	var batch []queued
+	batch, d.ready = cut(nil, d.ready)
+	batch, d.later = cut(batch, d.later)
 	return batch
+}
+
+// cut moves what fits into a batch.
+func cut(batch, from []queued) (_, rest []queued) {
+	n := min(len(from), mostBatch-len(batch))
+	return append(batch, from[:n]...), from[n:]
 }
 
 // quiet returns a channel that is closed once no call is under way.
@@ -99,18 +139,19 @@ type flight struct {
 }
 
 // send settles a batch of accounts and applies the replies.
-func (d *dispatch) send(batch []*Account) {
-	f := &flight{s: d.s, accounts: batch, settles: make([]*slice.Settle, len(batch))}
-	for _, a := range batch {
-		a.replan()
+func (d *dispatch) send(batch []queued) {
+	for _, q := range batch {
+		q.account.replan()
 	}
-	f.sentAt = d.s.Now()
+	f := &flight{s: d.s, sentAt: d.s.Now()}
 	said := make([]*slice.Settle, 0, len(batch))
-	for i, a := range batch {
-		a.mu.Lock()
-		st := a.prepare(f.sentAt)
-		a.mu.Unlock()
-		if f.settles[i] = st; st != nil {
+	for _, q := range batch {
+		st, ok := q.prepare(f.sentAt)
+		if !ok {
+			continue
+		}
+		f.accounts, f.settles = append(f.accounts, q.account), append(f.settles, st)
+		if st != nil {
 			said = append(said, st)
 		}
 	}
@@ -123,6 +164,21 @@ func (d *dispatch) send(batch []*Account) {
 	if f.landed.CompareAndSwap(false, true) {
 		f.land(said)
 	}
+}
+
+// prepare makes the settle of an account whose turn has come; false if its
+// place in line is void.
+func (q queued) prepare(now int64) (st *slice.Settle, ok bool) {
+	a := q.account
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q.lazy {
+		if a.contact == nil || !a.contact.lazy {
+			return nil, false
+		}
+		a.contact.lazy = false
+	}
+	return a.prepare(now), true
 }
 
 // land applies what the store answered.

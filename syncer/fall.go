@@ -88,12 +88,12 @@ func (a *Account) fallbackSize() precheck.Size {
 
 // fallbackStart is what the bucket holds when an outage begins: the share of
 // what was free when the store last spoke, and all of it for a key that it was
-// never asked about.
+// never asked about, or so long ago that it would have filled since.
 func (a *Account) fallbackStart(size precheck.Size) float64 {
-	if !a.told.known {
+	if a.told.full(a.lim.s.Now()) {
 		return size.Cap
 	}
-	return min(size.Cap, a.share(float64(a.told.freeTokens())))
+	return min(size.Cap, a.share(float64(a.told.free.Load())))
 }
 
 // fallbackLack returns what the bucket lacks, which is what the account may be

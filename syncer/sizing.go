@@ -24,12 +24,17 @@ const maxTarget = 1 << 30
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
-// lowWater returns the level at which to ask for a refill: what is used while
-// the store answers, so that a hot key does not run dry, and never more than
-// half of the slice. A key that rarely sees a request in that time uses its
-// slice up first.
-func lowWater(d *demand, horizon, latency, tokens int64) int64 {
-	return min(int64(math.Round(d.over(2*latency, horizon))), tokens/2)
+// lowWater returns the level at which to ask for a refill: what is used until
+// it is there, so that a hot key does not run dry, and never more than half of
+// the slice. A key that rarely sees a request in that time uses its slice up
+// first. A refill may wait for the tick where a tick is short beside the time
+// that a slice lasts.
+func lowWater(d *demand, horizon, latency, tick, tokens int64) int64 {
+	span := 2 * latency
+	if tick <= horizon/16 {
+		span += tick
+	}
+	return min(int64(math.Round(d.over(span, horizon))), tokens/2)
 }
 
 // withMargin returns what covers a demand that is expected to be n tokens: one

@@ -10,7 +10,7 @@ import (
 // Store is what a syncer needs of the store. All methods may be called from
 // any goroutine, and may block for as long as the client behind them does.
 type Store interface {
-	// Account names the account of a key of a limiter.
+	// Account names the account of a limiter's key, as accounts know it.
 	Account(limiter, key string) string
 	// Settle executes each of the settles at most once and fills in Outcome,
 	// Err and Grant of each.

@@ -136,7 +136,19 @@ func (s *Syncer) sync() {
 			s.recall.sync(context.Background(), s.agenda.len() > 0)
 		})
 	}
+	s.dispatch.tick()
 	s.ring.Sweep(s.sweepShare())
+}
+
+// aligned returns the moment after a span, moved up to a tick where that makes
+// little difference: what becomes due together shares a call.
+func (s *Syncer) aligned(now, span int64) int64 {
+	tick := int64(s.cfg.SyncInterval)
+	due := now + span
+	if span >= 10*tick {
+		due = (due + tick - 1) / tick * tick
+	}
+	return due
 }
 
 // sweepShare is how many keys a tick looks at, so that all are seen about once
