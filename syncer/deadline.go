@@ -20,12 +20,17 @@ type deadlines struct {
 	stopped bool
 }
 
-// add makes sure that the watermark passes t in time. It must be called before
-// a cell with that expiry can be taken from.
+// add makes sure that the watermark passes t in time, which is at once if a
+// late reply brought it. It must be called before a cell with that expiry can
+// be taken from.
 func (d *deadlines) add(t slice.Tick) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stopped || !t.After(d.dead.Now()) {
+		return
+	}
+	if !t.After(slice.TickAt(d.now())) {
+		d.dead.Pass(t)
 		return
 	}
 	i, found := slices.BinarySearchFunc(d.pending, t, compareTicks)
