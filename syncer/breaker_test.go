@@ -1,0 +1,166 @@
+package syncer
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+const breakerTimeout = 20 * time.Millisecond
+
+// bench drives a breaker by hand.
+type bench struct {
+	breaker
+	turns  []bool
+	causes []error
+}
+
+func newBench() *bench {
+	b := &bench{}
+	b.timeout = int64(breakerTimeout)
+	b.changed = func(open bool, cause error) {
+		b.turns = append(b.turns, open)
+		b.causes = append(b.causes, cause)
+	}
+	return b
+}
+
+func (b *bench) ok(at, took time.Duration)           { b.succeeded(int64(at), int64(took)) }
+func (b *bench) bad(at time.Duration)                { b.failing(int64(at), errTimeout) }
+func (b *bench) refused(at time.Duration, err error) { b.failing(int64(at), err) }
+
+// Calls that were under way when the store paused for 25 ms time out together;
+// the pause is over before anybody could have waited twice.
+func TestAPauseDoesNotTrip(t *testing.T) {
+	b := newBench()
+	b.ok(0, time.Millisecond)
+	for at := 1020 * time.Millisecond; at <= 1025*time.Millisecond; at += time.Millisecond / 2 {
+		b.bad(at)
+	}
+	b.ok(1025*time.Millisecond, 25*time.Millisecond)
+	b.ok(1026*time.Millisecond, time.Millisecond)
+	if b.open.Load() || len(b.turns) != 0 {
+		t.Errorf("turned %v", b.turns)
+	}
+}
+
+func TestThreeTimeoutsAtOnceDoNotTrip(t *testing.T) {
+	b := newBench()
+	for range 3 {
+		b.bad(time.Second)
+	}
+	if b.open.Load() {
+		t.Error("open after one moment of failures")
+	}
+}
+
+// Silence for twice the timeout, counted from when the first caller began to
+// wait, with three failures in it, is an outage.
+func TestSilenceTrips(t *testing.T) {
+	b := newBench()
+	b.bad(1020 * time.Millisecond) // began at 1000
+	b.bad(1030 * time.Millisecond)
+	b.bad(1039 * time.Millisecond)
+	if b.open.Load() {
+		t.Fatal("open 39 ms after the first call")
+	}
+	b.bad(1040 * time.Millisecond)
+	if !b.open.Load() {
+		t.Fatal("closed 40 ms after the first call")
+	}
+	b.bad(1050 * time.Millisecond)
+	if len(b.turns) != 1 || !errors.Is(b.causes[0], errTimeout) {
+		t.Errorf("turned %v because of %v", b.turns, b.causes)
+	}
+}
+
+func TestTwoFailuresAreTooFew(t *testing.T) {
+	b := newBench()
+	b.bad(time.Second)
+	b.bad(time.Hour)
+	if b.open.Load() {
+		t.Error("open after two failures")
+	}
+}
+
+// Refusals cost no time, and mean an outage all the same once they last.
+func TestRefusalsTrip(t *testing.T) {
+	b := newBench()
+	for at := time.Second; !b.open.Load(); at += time.Millisecond {
+		b.refused(at, errGone)
+		if at > time.Second+breakerTimeout {
+			t.Fatal("still closed")
+		}
+	}
+	if !errors.Is(b.causes[0], errGone) {
+		t.Errorf("because of %v", b.causes[0])
+	}
+}
+
+func TestTheFirstTimelyAnswerCloses(t *testing.T) {
+	b := newBench()
+	for at := time.Second; !b.open.Load(); at += 10 * time.Millisecond {
+		b.bad(at)
+	}
+	b.ok(2*time.Second, 21*time.Millisecond)
+	if !b.open.Load() {
+		t.Fatal("a late answer closed it")
+	}
+	b.ok(3*time.Second, 20*time.Millisecond)
+	if b.open.Load() {
+		t.Fatal("a timely answer did not close it")
+	}
+	// The failures of the outage count no more.
+	b.bad(4 * time.Second)
+	b.bad(5 * time.Second)
+	if b.open.Load() || len(b.turns) != 2 {
+		t.Errorf("turned %v", b.turns)
+	}
+}
+
+// A store that answers all, but one in ten too late, makes every tenth request
+// wait in vain. More than 10 late ones in a second are no accident.
+func TestASlowStoreTrips(t *testing.T) {
+	b := newBench()
+	late := 0
+	for i := 0; !b.open.Load() && i < 1000; i++ {
+		took := time.Millisecond
+		if i%10 == 9 {
+			took = 30 * time.Millisecond
+			late++
+		}
+		b.ok(time.Second+time.Duration(i)*time.Millisecond/2, took)
+	}
+	if late != 11 || !b.open.Load() {
+		t.Errorf("open %t after %d late answers", b.open.Load(), late)
+	}
+	if !errors.Is(b.causes[0], errSlow) {
+		t.Errorf("because of %v", b.causes[0])
+	}
+}
+
+func TestOneLateAnswerInTwentyIsWell(t *testing.T) {
+	b := newBench()
+	for i := range 10_000 {
+		took := time.Millisecond
+		if i%20 == 19 {
+			took = 30 * time.Millisecond
+		}
+		b.ok(time.Duration(i)*time.Millisecond/2, took)
+	}
+	if len(b.turns) != 0 {
+		t.Errorf("turned %v", b.turns)
+	}
+}
+
+func TestEachSecondIsJudgedAlone(t *testing.T) {
+	b := newBench()
+	for s := range 20 {
+		for range 10 {
+			b.ok(time.Duration(s)*time.Second, 30*time.Millisecond)
+		}
+	}
+	if len(b.turns) != 0 {
+		t.Errorf("turned %v", b.turns)
+	}
+}

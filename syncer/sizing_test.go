@@ -1,0 +1,136 @@
+package syncer
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestTargetIsWholeCosts(t *testing.T) {
+	for _, c := range []struct {
+		count float64
+		unit  int64
+		want  int64
+	}{
+		{0, 1, 0},
+		{1, 1, 0}, // one cost saves nothing
+		{1.01, 1, 2},
+		{10, 1, 10},
+		{10, 5, 10},
+		{11, 5, 15},
+		{5, 5, 0},
+		{6, 5, 10},
+		{1e300, 1, maxTarget},
+		{math.Inf(1), 1, maxTarget},
+		{3, 1 << 40, 0}, // no room for two such costs
+	} {
+		if got := target(c.count, c.unit); got != c.want {
+			t.Errorf("target(%v, %d) = %d, want %d", c.count, c.unit, got, c.want)
+		}
+	}
+}
+
+// A refill that may wait for the tick must be asked for a tick earlier, where
+// ticks are short beside the horizon.
+func TestLowWaterCoversTheTimeOfARefill(t *testing.T) {
+	const horizon, ms = int64(time.Second), int64(time.Millisecond)
+	for _, c := range []struct {
+		count                 float64 // tokens per horizon
+		latency, tick, tokens int64
+		want                  int64
+	}{
+		{1000, 10 * ms, 100 * ms, 1000, 20},      // twice the latency, in case it grows
+		{1600, 10 * ms, horizon / 16, 1000, 132}, // and the tick
+		{1000, 10 * ms, horizon/16 + 1, 1000, 20},
+		{1000, 10 * ms, 100 * ms, 30, 15}, // never more than half
+		{10, 10 * ms, 100 * ms, 10, 0},    // a rare key uses its slice up first
+		{25, 10 * ms, 100 * ms, 10, 1},    // half a token rounds up
+		{0, 10 * ms, 100 * ms, 100, 0},
+		{1000, 0, 100 * ms, 100, 0},
+	} {
+		d := demand{count: c.count}
+		if got := lowWater(&d, horizon, c.latency, c.tick, c.tokens); got != c.want {
+			t.Errorf("lowWater of %v tokens, latency %d, tick %d, holding %d = %d, want %d", c.count, c.latency, c.tick, c.tokens, got, c.want)
+		}
+	}
+}
+
+func TestPaceStaysWithinItsBounds(t *testing.T) {
+	perSecond := func(n float64) float64 { return n / 1e9 }
+	const s = int64(time.Second)
+	for _, c := range []struct {
+		name string
+		m    int
+		cost int64
+		rate float64
+		fill int64
+		want int64
+	}{
+		{"five costs per node: 5·20/1000 s, between 5 % and 10 % of a second", 20, 1, perSecond(1000), s, s / 10},
+		{"one node alone may ask at 5 % of the fill", 1, 1, perSecond(1000), s, s / 20},
+		{"in between it is what the costs ask for", 15, 1, perSecond(1000), s, 75 * s / 1000},
+		{"never under 20 ms", 1, 1, perSecond(1e6), s / 100, 20 * s / 1000},
+		{"never over 10 s", 100, 1, perSecond(1.0 / 60), 3600 * s, 10 * s},
+		{"a rate near nothing does not overflow", 1000, 1 << 40, 1e-300, math.MaxInt64 / 4, 10 * s},
+	} {
+		if got := pace(c.m, c.cost, c.rate, c.fill); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, time.Duration(got), time.Duration(c.want))
+		}
+	}
+}
+
+func TestGuard(t *testing.T) {
+	for life, want := range map[time.Duration]time.Duration{
+		0:                       50 * time.Millisecond,
+		2500 * time.Millisecond: 50 * time.Millisecond,
+		60 * time.Second:        1200 * time.Millisecond,
+		120 * time.Second:       2400 * time.Millisecond,
+	} {
+		if got := guard(life); got != want {
+			t.Errorf("guard(%v) = %v, want %v", life, got, want)
+		}
+	}
+}
+
+func TestMarginIsOneDeviation(t *testing.T) {
+	for n, want := range map[float64]float64{0: 0, 1: 2, 4: 6, 100: 110} {
+		if got := withMargin(n); got != want {
+			t.Errorf("withMargin(%v) = %v, want %v", n, got, want)
+		}
+	}
+}
+
+// Nodes that ask in step would all find nothing: periods differ by ±20 %, and
+// are not biased.
+func TestJitterSpreads(t *testing.T) {
+	const n, mean = 20_000, int64(1_000_000)
+	lo, hi, sum := int64(math.MaxInt64), int64(0), int64(0)
+	for range n {
+		v := jitter(mean)
+		lo, hi, sum = min(lo, v), max(hi, v), sum+v
+	}
+	if lo < 800_000 || hi > 1_200_000 {
+		t.Errorf("jitter of a million went from %d to %d", lo, hi)
+	}
+	if lo > 810_000 || hi < 1_190_000 {
+		t.Errorf("jitter of a million went only from %d to %d", lo, hi)
+	}
+	if avg := sum / n; avg < 995_000 || avg > 1_005_000 {
+		t.Errorf("jitter of a million is %d on average", avg)
+	}
+	if v := jitter(0); v != 0 {
+		t.Errorf("jitter(0) = %d", v)
+	}
+}
+
+func TestSaturatingAdd(t *testing.T) {
+	if got := saturatingAdd(5, math.MaxInt64-5); got != math.MaxInt64 {
+		t.Errorf("5 + (max − 5) = %d", got)
+	}
+	if got := saturatingAdd(6, math.MaxInt64-5); got != math.MaxInt64 {
+		t.Errorf("6 + (max − 5) = %d, want it saturated", got)
+	}
+	if got := saturatingAdd(2, 3); got != 5 {
+		t.Errorf("2 + 3 = %d", got)
+	}
+}
