@@ -15,10 +15,25 @@ type agenda struct {
 	wake func() // the loop sleeps too long
 }
 
-// set plans the next look at an account. The caller holds the account's mu.
+// set plans the next look at an account; due 0 is never. The caller holds the account's mu.
 func (g *agenda) set(a *Account, due int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.plan(a, due)
+}
+
+// ensure plans a look at an account, unless one is planned already. The caller
+// holds the account's mu.
+func (g *agenda) ensure(a *Account, due int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a.contact.agendaSlot < 0 {
+		g.plan(a, due)
+	}
+}
+
+// plan is set. The caller holds both locks.
+func (g *agenda) plan(a *Account, due int64) {
 	a.contact.due = due
 	switch slot := a.contact.agendaSlot; {
 	case due == 0 && slot >= 0:

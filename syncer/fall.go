@@ -37,8 +37,8 @@ func (a *Account) fall(n, now int64) Verdict {
 		v.Allowed, v.Retry = a.fallLocal(n, now)
 	}
 	a.lim.Counts.policy(v.Allowed)
-	if c.agendaSlot < 0 && !c.inflight {
-		a.lim.s.agenda.set(a, now+jitter(int64(ProbeInterval)))
+	if !c.inflight {
+		a.lim.s.agenda.ensure(a, now+jitter(int64(ProbeInterval)))
 	}
 	return v
 }
