@@ -18,16 +18,15 @@ func (a *Account) act(now int64) {
 		a.lim.s.agenda.set(a, now+jitter(int64(ProbeInterval)))
 		return
 	}
+	marked := c.lease.Marked()
 	switch {
-	case c.lease.Marked():
-		if a.Cell.Expired(&a.lim.s.Dead) {
-			a.lapse()
-		}
-	case c.saturated:
+	case marked && a.Cell.Expired(&a.lim.s.Dead):
+		a.lapse()
+	case c.saturated && !marked:
 		a.keepPace(now)
 	case c.charged != 0 || c.fallback != 0:
 		a.attempt(intent{kind: serve}, now)
-	case c.lease.Holds():
+	case c.lease.Holds() && !marked:
 		a.keepLease(now)
 	}
 	a.schedule(now)
@@ -79,8 +78,11 @@ func (a *Account) schedule(now int64) {
 	}
 	horizon := max(a.Plan().horizon, int64(10*time.Millisecond))
 	due := a.lim.s.aligned(now, jitter(horizon))
+	if a.dead && (c.credit < 1 || a.lim.closed.Load()) {
+		c.charged, c.fallback = 0, 0 // no request will pay for telling it
+	}
 	switch {
-	case c.saturated:
+	case c.saturated && !c.lease.Marked():
 		due = max(c.next, now+1)
 	case c.charged != 0 || c.fallback != 0:
 		due = now + a.lim.s.tick()
@@ -89,18 +91,24 @@ func (a *Account) schedule(now int64) {
 		}
 	case c.lease.Holds():
 	case a.restful(now):
-		due = 0
 		a.lim.s.agenda.set(a, 0)
-		a.contact = nil
+		if c.user == "" || a.dead {
+			a.contact = nil
+		}
 		return
 	}
 	a.lim.s.agenda.set(a, due)
 }
 
-// restful reports whether the contact can be dropped: nothing is lent, owed,
-// waited for or remembered in it, and no request has needed it for a horizon.
+// restful reports whether there is nothing to do about the account: nothing is
+// lent, owed or waited for, and no request has needed the store for a horizon.
+// Then the contact can be dropped, but for the user's key in it. What it
+// remembers for later requests is of no use in an account that gets none.
 func (a *Account) restful(now int64) bool {
 	c := a.contact
+	if a.busy() || now-c.askedAt <= a.Plan().horizon {
+		return false
+	}
 	paid := c.bucketAt == 0 || a.fallbackLack(now) == 0
-	return !a.busy() && paid && c.user == "" && now-c.askedAt > a.Plan().horizon && now >= c.promise
+	return a.dead || a.loner || paid && now >= c.promise
 }

@@ -177,7 +177,7 @@ func (a *Account) Refill() {
 	if m := a.memo.Load(); m != nil && now < m.Until {
 		return // saturated: the next paced settle asks for all
 	}
-	if !a.mayStart(now) {
+	if !a.mayStart(refill, now) {
 		return
 	}
 	if a.lastsATick() {
@@ -196,7 +196,7 @@ func (a *Account) lastsATick() bool {
 
 // attempt starts a settle of the node's own accord if it may. The caller holds mu.
 func (a *Account) attempt(in intent, now int64) bool {
-	if !a.mayStart(now) {
+	if !a.mayStart(in.kind, now) {
 		return false
 	}
 	a.start(in)
@@ -204,10 +204,11 @@ func (a *Account) attempt(in intent, now int64) bool {
 }
 
 // mayStart reports whether a settle of the node's own accord can be sent, and
-// the account's requests have paid for it. The caller holds mu.
-func (a *Account) mayStart(now int64) bool {
+// the account's requests have paid for it. Of a slice of unknown standing nothing
+// is said. The caller holds mu.
+func (a *Account) mayStart(kind intentKind, now int64) bool {
 	c := a.contact
-	if c.inflight || c.lease.Marked() || a.lim.s.breaker.open.Load() || a.lim.closed.Load() {
+	if c.inflight || c.lease.Marked() && kind != serve || a.lim.s.breaker.open.Load() || a.lim.closed.Load() {
 		return false
 	}
 	a.count(now)

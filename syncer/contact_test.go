@@ -1,0 +1,118 @@
+package syncer
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// An account keeps what it needs to talk to the store only while it does. These
+// stories end with a node that has nothing left to do.
+
+func (w *world) atRest(t *testing.T) {
+	t.Helper()
+	equal(t, "accounts on the agenda", w.agenda.len(), 0)
+}
+
+func TestAQuietAccountDropsItsContact(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(1000, time.Second), strict)
+		hold(t, l, "k")
+		time.Sleep(3 * time.Second)
+		w.atRest(t)
+		if peek(l, "k") != nil {
+			t.Error("the contact is kept")
+		}
+	})
+}
+
+// A key whose limit depends on the user's name keeps the name, but is nobody's
+// concern while it rests.
+func TestALongKeyRests(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		plan := NewPlan(bucket(1000, time.Minute), strict)
+		l := w.add(LimiterConfig{Name: "l", Plan: plan, PlanFor: func(string) *Plan { return plan }})
+		user := strings.Repeat("x", 100)
+		a := l.Account("digest", user)
+		if v, _, err := a.Ask(context.Background(), 500); !v.Allowed || err != nil {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		time.Sleep(20 * time.Second) // longer than a horizon, shorter than the account takes to fill
+		w.atRest(t)
+		a.mu.Lock()
+		equal(t, "the user's key", a.contact.user, user)
+		a.mu.Unlock()
+	})
+}
+
+// An account that was evicted is looked at until its lease is over, and then
+// never again: not even for what it still owes, if nobody pays for telling it.
+func TestAnEvictedAccountIsForgotten(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(60_000, time.Minute), strict)
+		for _, owes := range []bool{false, true} {
+			a := hold(t, l, "k")
+			a.mu.Lock()
+			a.contact.credit = 0
+			if owes {
+				a.contact.charged = 5
+			}
+			a.contact.promise = w.Now() + int64(24*time.Hour)
+			a.mu.Unlock()
+			if !a.Retire(true) {
+				t.Fatal("the account is busy")
+			}
+			a.Unlink()
+			a.giveUp()
+			time.Sleep(3 * time.Minute)
+			w.atRest(t)
+			equal(t, "tokens left", a.Cell.Tokens(), 0)
+		}
+	})
+}
+
+// A slice of unknown standing on a saturated key has nothing to be done about
+// until its lease ends: looking at it again and again would keep a core busy.
+func TestAMarkedSaturatedAccountIsLeftInPeace(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(60_000, time.Minute), strict)
+		a := hold(t, l, "k")
+		a.mu.Lock()
+		a.contact.lease.Report(&a.Cell, slice.MaxSlice)
+		a.contact.lease.Lost()
+		a.contact.saturated, a.contact.next = true, w.Now()
+		a.schedule(w.Now())
+		a.mu.Unlock()
+		time.Sleep(time.Second)
+		a.mu.Lock()
+		wait := time.Duration(a.contact.due - w.Now())
+		a.mu.Unlock()
+		if wait < time.Second {
+			t.Errorf("the next look is in %v", wait)
+		}
+		time.Sleep(3 * time.Minute)
+		w.atRest(t)
+	})
+}
+
+// A charge does not wait for the end of a lease of unknown standing.
+func TestAMarkedAccountStillCharges(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(60_000, time.Minute), strict)
+		a := hold(t, l, "k")
+		a.mu.Lock()
+		a.contact.lease.Report(&a.Cell, slice.MaxSlice)
+		a.contact.lease.Lost()
+		a.mu.Unlock()
+		from := len(w.store.settled())
+		a.Charge(held(a) + 7)
+		time.Sleep(300 * time.Millisecond)
+		log := w.store.settled()[from:]
+		if len(log) != 1 || log[0].Usage.Charged <= 7 || log[0].Usage.Tag != (slice.Tag{}) {
+			t.Errorf("settled %+v", log)
+		}
+	})
+}
