@@ -26,27 +26,25 @@ func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (Result, error) {
 	if n > 0 && len(key) <= exact.ShortKey {
 		if a, ok := l.core.Load(key); ok {
-			if r, ok := l.take(a, n); ok {
-				return r, nil
+			// Read before the take, whose compare-and-swap no later read can overtake.
+			limit, free, reset := a.Told()
+			if left, ok := l.take(a, n); ok {
+				// Built where it is returned: a copy would wait for its own stores.
+				return Result{Allowed: true, Limit: limit, Remaining: min(left+free, limit), ResetAfter: reset, Path: PathSlice}, nil
 			}
 		}
 	}
 	return l.decide(ctx, key, n)
 }
 
-// take admits from the slice. What the result needs is read before the take,
-// whose compare-and-swap no later read can overtake. The take that reaches the
-// low-water mark asks for a refill, which does not hold it up.
-func (l *Limiter) take(a *syncer.Account, n int64) (Result, bool) {
-	limit, free, reset := a.Told()
-	left, ok := a.Cell.Take(n, l.dead)
-	if !ok {
-		return Result{}, false
-	}
-	if a.Cell.Crossed(left, n) {
+// take takes from the slice. The take that reaches the low-water mark asks for
+// a refill, which does not hold it up.
+func (l *Limiter) take(a *syncer.Account, n int64) (left int64, ok bool) {
+	left, ok = a.Cell.Take(n, l.dead)
+	if ok && a.Cell.Crossed(left, n) {
 		a.Refill()
 	}
-	return Result{Allowed: true, Limit: limit, Remaining: min(left+free, limit), ResetAfter: reset, Path: PathSlice}, true
+	return left, ok
 }
 
 // decide is the slow path: everything but a take from the slice.
@@ -72,8 +70,8 @@ func (l *Limiter) decide(ctx context.Context, key string, n int64) (Result, erro
 // judge asks in the order of cost: slice, memo, floor, Redis. ok is false if
 // the account was retired in the meantime.
 func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n int64) (r Result, ok bool, err error) {
-	if r, ok := l.take(a, n); ok {
-		return r, true, nil
+	if _, ok := l.take(a, n); ok {
+		return describe(a, Result{Allowed: true, Path: PathSlice}, l.node.sync.Now()), true, nil
 	}
 	now := l.node.sync.Now()
 	if retry, ok := a.Denied(n, now); ok {
