@@ -37,10 +37,10 @@ func TestALongKeyRests(t *testing.T) {
 		l := w.add(LimiterConfig{Name: "l", Plan: plan, PlanFor: func(string) *Plan { return plan }})
 		user := strings.Repeat("x", 100)
 		a := l.Account("digest", user)
-		if v, _, err := a.Ask(context.Background(), 500); !v.Allowed || err != nil {
+		if v, _, err := a.Ask(context.Background(), 900); !v.Allowed || err != nil {
 			t.Fatalf("%+v, %v", v, err)
 		}
-		time.Sleep(20 * time.Second) // longer than a horizon, shorter than the account takes to fill
+		time.Sleep(40 * time.Second) // two looks, and less than the account takes to fill
 		w.atRest(t)
 		a.mu.Lock()
 		equal(t, "the user's key", a.contact.user, user)
@@ -114,5 +114,6 @@ func TestAMarkedAccountStillCharges(t *testing.T) {
 		if len(log) != 1 || log[0].Usage.Charged <= 7 || log[0].Usage.Tag != (slice.Tag{}) {
 			t.Errorf("settled %+v", log)
 		}
+		time.Sleep(3 * time.Minute) // a node that ended now would say that it could not return all
 	})
 }

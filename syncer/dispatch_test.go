@@ -59,7 +59,9 @@ func TestBatchesFormByThemselves(t *testing.T) {
 		equal(t, "calls under way", len(w.store.calls()), mostCalls)
 		close(gate)
 		wg.Wait()
-		if got := w.store.calls()[mostCalls:]; !slices.Equal(got, []int{64, 36}) {
+		got := w.store.calls()[mostCalls:]
+		slices.Sort(got)
+		if !slices.Equal(got, []int{36, 64}) {
 			t.Errorf("then calls of %v, want 64 and 36", got)
 		}
 	})
