@@ -126,6 +126,9 @@ func (a *Account) blank(now int64) bool {
 	if !a.told.full(now) {
 		return false
 	}
+	if a.lim.planFor != nil && now-a.told.at.Load() < int64(a.lim.s.cfg.SyncInterval) {
+		return false // its limit was asked for just now, and would be again
+	}
 	if c := a.contact; c != nil && (c.lease.Holds() || c.charged != 0 || c.fallback != 0 || c.bucketAt != 0) {
 		return false
 	}
@@ -155,10 +158,12 @@ func (a *Account) touch() {
 	a.used = true
 }
 
-// inContact returns the account's contact, made when needed. The caller holds mu.
+// inContact returns the account's contact, made when needed. The key's own limit
+// was last asked for when the account was made, or before the store last spoke.
+// The caller holds mu.
 func (a *Account) inContact(now int64) *contact {
 	if a.contact == nil {
-		a.contact = &contact{agendaSlot: -1, unit: 1, demand: demand{at: now}, idleSince: now}
+		a.contact = &contact{agendaSlot: -1, unit: 1, demand: demand{at: now}, idleSince: now, plannedAt: a.told.at.Load()}
 	}
 	return a.contact
 }

@@ -35,6 +35,9 @@ func (a *Account) apply(st *slice.Settle) {
 		c.lease.Lost()
 	}
 	a.answer(sent, st, now)
+	if a.Plan().Never {
+		a.stop(now)
+	}
 	a.serveWaiting(now)
 	a.schedule(now)
 }

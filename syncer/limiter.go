@@ -67,6 +67,7 @@ func (l *Limiter) Account(key, user string) *Account {
 func (l *Limiter) newAccount(key, user string, own *Plan, now int64) *Account {
 	a := &Account{lim: l, key: key}
 	a.own.Store(own)
+	a.told.at.Store(now)
 	if l.planFor != nil && user != key {
 		a.inContact(now).user = user
 	}
@@ -173,6 +174,9 @@ func (a *Account) forgetDenial(now int64) {
 	if c := a.contact; c != nil {
 		c.saturated, c.promise = false, 0
 		a.forget(now)
+		if a.Plan().Never && !c.inflight {
+			a.stop(now)
+		}
 		a.attempt(intent{kind: giveBack}, now)
 		return
 	}

@@ -52,6 +52,10 @@ func (a *Account) prepare(now int64) *slice.Settle {
 		a.lapse()
 	}
 	a.leaveOldWindow(plan, now)
+	if plan.Never {
+		a.stop(now)
+		return nil
+	}
 	needs := a.takeNeeds(now)
 	a.count(now)
 	c.unit = max(c.seen, (c.unit+1)/2)
@@ -223,6 +227,27 @@ func (a *Account) leaveOldWindow(plan *Plan, now int64) {
 		}
 	}
 	c.chargeWindow = w
+}
+
+// stop ends what an account was about whose limit is 0 by now. The store could
+// not settle it by such a limit, so it lapses. The caller holds mu, and no settle
+// has been sent.
+func (a *Account) stop(now int64) {
+	c := a.contact
+	a.count(now)
+	a.lapse()
+	c.charged, c.fallback = 0, 0
+	for _, w := range c.waiting {
+		switch {
+		case w.left:
+		case w.cost == 0:
+			w.done <- Verdict{Allowed: true}
+		default:
+			a.lim.Counts.exact(false)
+			w.done <- Verdict{Source: FromStore, Retry: slice.Never}
+		}
+	}
+	c.waiting = nil
 }
 
 // lapse gives up the lease without telling the store.

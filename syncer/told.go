@@ -14,7 +14,7 @@ import (
 type told struct {
 	free  atomic.Int64 // tokens that were free
 	reset atomic.Int64 // ns until the account was full again, at the moment at; 0: never told, or full
-	at    atomic.Int64 // ns
+	at    atomic.Int64 // ns; before the store told anything, when the account was made
 }
 
 func (t *told) set(free float64, reset time.Duration, now int64) {
@@ -23,7 +23,10 @@ func (t *told) set(free float64, reset time.Duration, now int64) {
 	t.at.Store(now)
 }
 
-func (t *told) forget() { t.set(0, 0, 0) }
+func (t *told) forget() {
+	t.free.Store(0)
+	t.reset.Store(0)
+}
 
 // full reports whether an account that nobody used since would be full; true if
 // it was never told of.
