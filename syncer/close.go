@@ -93,13 +93,14 @@ func (l *Limiter) Close(ctx context.Context) error {
 		return nil
 	}
 	err := flush(ctx, []*Limiter{l})
-	l.s.mu.Lock()
-	if l.s.limiters[l.name] == l {
-		delete(l.s.limiters, l.name)
-	}
-	l.s.mu.Unlock()
 	l.forget()
-	return firstError(err, l.s.leave(ctx, []*Limiter{l}))
+	// The registration goes before the name is free: the one that goes must
+	// not be that of the next limiter of this name.
+	err = firstError(err, l.s.leave(ctx, []*Limiter{l}))
+	l.s.mu.Lock()
+	delete(l.s.limiters, l.name)
+	l.s.mu.Unlock()
+	return err
 }
 
 // forget empties the table and the cells in it.
