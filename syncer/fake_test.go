@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -223,6 +224,13 @@ func (f *fake) calls() []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.batches)
+}
+
+// registered returns when each live member of a limiter lapses.
+func (f *fake) registered(limiter string) map[string]time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.fleet(limiter))
 }
 
 func (f *fake) opsOf(account string) int {

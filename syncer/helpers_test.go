@@ -56,7 +56,9 @@ func (w *world) end() {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	w.Begin()
+	if !w.Begin() {
+		return
+	}
 	if err := w.Shutdown(ctx); err != nil {
 		w.t.Errorf("shutdown: %v", err)
 	}
