@@ -12,6 +12,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/hybridlimit/hybrid/exact"
 	"github.com/hybridlimit/hybrid/internal/oracle"
@@ -134,7 +135,10 @@ func (f *fleet) storeOf(rdb *redis.Client) *exact.Store {
 func (f *fleet) add(setup fleetSetup) *Node {
 	f.t.Helper()
 	way := &link{f: f, conns: map[*linkConn]bool{}}
-	opts := &redis.Options{Addr: anyAddr, Dialer: way.dial}
+	// Asking for maintenance notifications holds a mutex while a connection is
+	// made, and virtual time stands still while somebody waits for a mutex.
+	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	opts := &redis.Options{Addr: anyAddr, Dialer: way.dial, MaintNotificationsConfig: quiet}
 	if setup.client != nil {
 		setup.client(opts)
 	}
