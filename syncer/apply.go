@@ -158,7 +158,7 @@ func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 	own := int64(slice.RetryAfter(st.Rule, st.Grant, cost))
 	wait := min(own, a.pace(plan))
 	if a.pacedGoal(plan) > 0 && plan.Sliced && !a.loner {
-		wait = jitter(a.pace(plan))
+		wait = min(jitter(a.pace(plan)), int64(longestPace)) // or a Reset would be seen too late
 		if !c.saturated {
 			wait /= 4
 		}

@@ -22,6 +22,7 @@ func (s *Syncer) Add(cfg LimiterConfig) (*Limiter, bool, error) {
 	l.history.Set(s.Now(), max(s.cfg.Servers, 1))
 	s.limiters[cfg.Name] = l
 	s.members.soon()
+	s.wake()
 	return l, true, nil
 }
 

@@ -107,6 +107,7 @@ func (s *Syncer) loop() {
 		case <-s.kick:
 		case <-timer.C:
 		}
+		s.members.tick(s.Now())
 		timer.Reset(s.runAgenda())
 	}
 }
@@ -127,9 +128,8 @@ func (s *Syncer) runAgenda() time.Duration {
 	return max(time.Duration(next-s.Now()), agendaPause)
 }
 
-// sync is the tick: heartbeat, scarcity, sweep.
+// sync is the tick: scarcity, what was left for it, sweep.
 func (s *Syncer) sync() {
-	s.members.tick(s.Now())
 	if !s.breaker.open.Load() && s.syncing.CompareAndSwap(false, true) {
 		s.background(func() {
 			defer s.syncing.Store(false)
@@ -140,13 +140,13 @@ func (s *Syncer) sync() {
 	s.ring.Sweep(s.sweepShare())
 }
 
-// aligned returns the moment after a span, moved up to a tick where that makes
+// aligned returns the moment after a span, moved back to a tick where that makes
 // little difference: what becomes due together shares a call.
 func (s *Syncer) aligned(now, span int64) int64 {
 	tick := int64(s.cfg.SyncInterval)
 	due := now + span
 	if span >= 10*tick {
-		due = (due + tick - 1) / tick * tick
+		due -= due % tick
 	}
 	return due
 }

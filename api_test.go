@@ -1,0 +1,355 @@
+package hybrid
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hybridlimit/hybrid/exact"
+)
+
+// single is a fleet of one node, whose rest a test makes itself.
+func single(limit Limit) fleetSetup { return strict(1, limit) }
+
+func TestPeekChangesNothing(t *testing.T) {
+	inBubble(t, single(PerHour(10)), func(f *fleet) {
+		l, ctx := f.lims[0], context.Background()
+		r, err := l.Peek(ctx, "k")
+		if want := (Result{Allowed: true, Limit: 10, Remaining: 10, Path: PathExact}); err != nil || r != want {
+			t.Errorf("Peek of a new key: %+v, %v; want %+v", r, err, want)
+		}
+		if f.mini.Exists(f.account("k")) {
+			t.Error("Peek made an account")
+		}
+		if n := f.stats().Keys; n != 0 {
+			t.Errorf("Peek made the node remember %d keys", n)
+		}
+		allow(t, l, "k", 4)
+		before, _ := f.mini.Get(f.account("k"))
+		for range 3 {
+			if r, err = l.AllowN(ctx, "k", 0); err != nil || !r.Allowed || r.Remaining != 6 {
+				t.Errorf("Peek after 4 of 10: %+v, %v", r, err)
+			}
+		}
+		if after, _ := f.mini.Get(f.account("k")); after != before {
+			t.Errorf("Peek changed the account from %q to %q", before, after)
+		}
+		allow(t, l, "k", 6)
+		r, err = l.Peek(ctx, "k")
+		if err != nil || r.Allowed || r.Remaining != 0 || r.RetryAfter <= 0 || r.RetryAfter > 6*time.Minute {
+			t.Errorf("Peek of an empty key: %+v, %v", r, err)
+		}
+	})
+}
+
+func TestRefundGivesBackAndNeverMore(t *testing.T) {
+	inBubble(t, single(PerHour(10)), func(f *fleet) {
+		l, ctx := f.lims[0], context.Background()
+		allow(t, l, "k", 10)
+		if r := allow(t, l, "k", 1); r.Allowed {
+			t.Error("admitted an eleventh of ten")
+		}
+		if err := l.Refund(ctx, "k", 4); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(250 * time.Millisecond) // a sync interval or two
+		if n := admittedOf(t, l, "k", 10, 1); n != 4 {
+			t.Errorf("%d admitted after a refund of 4", n)
+		}
+		if err := l.Refund(ctx, "k", 1000); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(250 * time.Millisecond)
+		if n := admittedOf(t, l, "k", 100, 1); n != 10 {
+			t.Errorf("%d admitted after a refund of far more than the limit of 10", n)
+		}
+		if err := l.Refund(ctx, "never seen", 5); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestChargeRunsIntoABoundedDebt(t *testing.T) {
+	inBubble(t, single(PerSecond(10)), func(f *fleet) {
+		l, ctx := f.lims[0], context.Background()
+		for range 5 { // 100 tokens, of which one burst beyond the limit counts
+			if err := l.Charge(ctx, "k", 20); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(250 * time.Millisecond)
+		r, err := l.Peek(ctx, "k")
+		if err != nil || r.Allowed || r.RetryAfter < 900*time.Millisecond || r.RetryAfter > 1200*time.Millisecond {
+			t.Errorf("in debt: %+v, %v; want a retry when the debt of 10 and one token have drained", r, err)
+		}
+		time.Sleep(r.RetryAfter)
+		if r := allow(t, l, "k", 1); !r.Allowed {
+			t.Errorf("the debt has drained, but %+v", r)
+		}
+	})
+}
+
+func TestResetFreesTheKey(t *testing.T) {
+	inBubble(t, strict(2, PerDay(10)), func(f *fleet) {
+		ctx := context.Background()
+		f.exhaust("k", 1)
+		if err := f.lims[0].Reset(ctx, "k"); err != nil {
+			t.Fatal(err)
+		}
+		if r := allow(t, f.lims[0], "k", 1); !r.Allowed {
+			t.Errorf("the node that reset: %+v", r)
+		}
+		time.Sleep(10 * time.Second) // the other node's memo
+		if r := allow(t, f.lims[1], "k", 1); !r.Allowed {
+			t.Errorf("another node ten seconds later: %+v", r)
+		}
+	})
+}
+
+func TestTiers(t *testing.T) {
+	var pro atomic.Bool
+	var calls atomic.Int64
+	setup := single(PerHour(5))
+	setup.limiter.LimitFor = func(key string) (Limit, bool) {
+		calls.Add(1)
+		switch {
+		case strings.HasPrefix(key, "pro") && pro.Load():
+			return PerHour(20), true
+		case key == "broken":
+			return Limit{}, true
+		case key == "panics":
+			panic("tiers")
+		}
+		return Limit{}, false
+	}
+	inBubble(t, setup, func(f *fleet) {
+		l := f.lims[0]
+		long := "pro-" + strings.Repeat("x", 100)
+		for key, want := range map[string]int{"free": 5, "pro": 5, long: 5, "broken": 5, "panics": 5} {
+			if n := admittedOf(t, l, key, 50, 1); n != want {
+				t.Errorf("%.10s: %d admitted, want %d", key, n, want)
+			}
+		}
+		if got := l.Limit("pro"); got != PerHour(5) {
+			t.Errorf("Limit: %v", got)
+		}
+		pro.Store(true) // an upgrade
+		before := calls.Load()
+		time.Sleep(15 * time.Second) // denials from memory end, and the next settle sees it
+		for _, key := range []string{"pro", long} {
+			if n := admittedOf(t, l, key, 50, 1); n < 14 || n > 15 {
+				t.Errorf("%.10s: %d more admitted after the upgrade from 5 to 20, want 15", key, n)
+			}
+		}
+		if n := calls.Load() - before; n > 10 {
+			t.Errorf("LimitFor was called %d times", n)
+		}
+		if got := l.Limit("pro"); got != PerHour(20) {
+			t.Errorf("Limit: %v", got)
+		}
+		if n := f.stats().InvalidTiers; n < 2 {
+			t.Errorf("%d invalid answers counted, want both kinds", n)
+		}
+	})
+}
+
+func TestShadowAllowsAndCounts(t *testing.T) {
+	setup := single(PerHour(3))
+	setup.limiter.Shadow = true
+	inBubble(t, setup, func(f *fleet) {
+		shadowed := 0
+		for range 10 {
+			r := allow(t, f.lims[0], "k", 1)
+			if !r.Allowed || r.RetryAfter != 0 {
+				t.Errorf("in shadow mode: %+v", r)
+			}
+			if r.Shadowed {
+				shadowed++
+			}
+		}
+		if n := f.stats().Shadowed; shadowed != 7 || n != 7 {
+			t.Errorf("%d shadowed, %d counted, want 7", shadowed, n)
+		}
+	})
+}
+
+func TestWaitersPassInOrder(t *testing.T) {
+	inBubble(t, single(PerSecond(10)), func(f *fleet) {
+		l, ctx := f.lims[0], context.Background()
+		allow(t, l, "k", 10)
+		var mu sync.Mutex
+		var order []int
+		var all sync.WaitGroup
+		start := time.Now()
+		for i := range 20 {
+			time.Sleep(time.Millisecond)
+			all.Go(func() {
+				if err := l.Wait(ctx, "k"); err != nil {
+					t.Errorf("Wait: %v", err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, i)
+			})
+		}
+		all.Wait()
+		for i, got := range order {
+			if got != i {
+				t.Fatalf("they passed in the order %v", order)
+			}
+		}
+		if d := time.Since(start); d < 2*time.Second-50*time.Millisecond || d > 2500*time.Millisecond {
+			t.Errorf("20 at 10 per second took %v", d)
+		}
+		if len(l.waits.lines) != 0 {
+			t.Errorf("%d lines left", len(l.waits.lines))
+		}
+	})
+}
+
+func TestWaitReturnsAtOnceIfItWouldBeTooLate(t *testing.T) {
+	inBubble(t, single(PerMinute(1)), func(f *fleet) {
+		l := f.lims[0]
+		allow(t, l, "k", 1)
+		short, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		first, cancelFirst := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- l.Wait(first, "k") }()
+		time.Sleep(time.Second) // it stands first in line, for the rest of a minute
+		start := time.Now()
+		if err := l.Wait(short, "k"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait with too near a deadline: %v", err)
+		}
+		if d := time.Since(start); d != 0 {
+			t.Errorf("it took %v", d)
+		}
+		cancelFirst()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("the first in line: %v", err)
+		}
+		if err := l.Wait(short, "k"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("now first in line: %v", err)
+		}
+		if err := l.Wait(short, "other"); err != nil {
+			t.Errorf("another key: %v", err)
+		}
+	})
+}
+
+func TestAllowAllIsAllOrNothing(t *testing.T) {
+	inBubble(t, single(PerHour(100)), func(f *fleet) {
+		ctx := context.Background()
+		user := f.lims[0]
+		tenant := f.limiterOf("tenant", PerHour(3), Strict)
+		for i := range 10 {
+			r, err := f.nodes[0].AllowAll(ctx, Check{user, "u", 2}, Check{tenant, "t", 0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch {
+			case i < 3 && (!r.Allowed || r.Limit != 3):
+				t.Errorf("call %d: %+v; want admitted, described by the tightest", i, r)
+			case i >= 3 && (r.Allowed || r.Limit != 3 || r.RetryAfter <= 0):
+				t.Errorf("call %d: %+v; want denied, described by the limit that denied", i, r)
+			}
+		}
+		time.Sleep(250 * time.Millisecond)
+		if r, err := user.Peek(ctx, "u"); err != nil || r.Remaining != 94 {
+			t.Errorf("the other limit: %+v, %v; want 94 of 100 left: only what passed is charged", r, err)
+		}
+		if r, err := f.nodes[0].AllowAll(ctx); err != nil || !r.Allowed {
+			t.Errorf("no checks: %+v, %v", r, err)
+		}
+	})
+}
+
+// A key that is longer than cells hold has one account, whoever asks for it.
+func TestLongKeysShareOneAccount(t *testing.T) {
+	inBubble(t, single(PerHour(10)), func(f *fleet) {
+		key := strings.Repeat("long ", 40)
+		allow(t, f.lims[0], key, 4)
+		f.flush()
+		d, err := f.truth.Take(context.Background(), "api", key, PerHour(10), 6)
+		if err != nil || !d.Allowed || d.Remaining > 0 {
+			t.Errorf("the store on its own: %+v, %v; want the last 6 of 10", d, err)
+		}
+		// Its digest is another key.
+		if d, err := f.truth.Take(context.Background(), "api", exact.CellKey(key), PerHour(10), 10); err != nil || !d.Allowed {
+			t.Errorf("the digest as a key: %+v, %v", d, err)
+		}
+	})
+}
+
+func TestLimiterCloseAllowsItsNameAgain(t *testing.T) {
+	inBubble(t, strict(2, PerHour(100)), func(f *fleet) {
+		l := f.lims[1]
+		for range 10 {
+			allow(t, l, "k", 1)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Allow(context.Background(), "k"); !errors.Is(err, ErrClosed) {
+			t.Errorf("Allow after Close: %v", err)
+		}
+		for _, err := range []error{l.Refund(context.Background(), "k", 1), l.Wait(context.Background(), "k"), l.Reset(context.Background(), "k")} {
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("after Close: %v", err)
+			}
+		}
+		if g := f.state("k", PerHour(100)); g.Lent != 0 || g.Used < 9.9 || g.Used > 10 {
+			t.Errorf("after Close the account is %+v, want 10 used and nothing lent", g)
+		}
+		again, err := f.nodes[1].Limiter("api", PerHour(100), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := allow(t, again, "k", 1); !r.Allowed {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestStoreEventsAreLoggedOnceAndHooked(t *testing.T) {
+	var log bytes.Buffer
+	var events []StoreEvent
+	setup := single(PerSecond(1000))
+	setup.options.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	setup.options.Hooks.Store = func(e StoreEvent) {
+		events = append(events, e)
+		panic("hooks may")
+	}
+	inBubble(t, setup, func(f *fleet) {
+		allow(t, f.lims[0], "k", 1)
+		f.links[0].cut(true)
+		for range 100 {
+			time.Sleep(5 * time.Millisecond)
+			if r := allow(t, f.lims[0], "other", 1); !r.Allowed {
+				t.Errorf("within the fair share: %+v", r)
+			}
+		}
+		if !f.nodes[0].Stats().StoreDown {
+			t.Error("half a second without Redis, and the store is not down")
+		}
+		f.links[0].cut(false)
+		time.Sleep(3 * time.Second)
+		synctest.Wait() // the hook has returned
+		if s := f.nodes[0].Stats(); s.StoreDown || s.StoreDowns != 1 {
+			t.Errorf("Redis is back: down %v, %d times", s.StoreDown, s.StoreDowns)
+		}
+		if len(events) != 2 || !events[0].Down || events[0].Err == nil || events[1].Down {
+			t.Errorf("events %+v, want one down and one up", events)
+		}
+		if n := strings.Count(log.String(), "does not answer"); n != 1 {
+			t.Errorf("logged %d times:\n%s", n, log.String())
+		}
+	})
+}
