@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // Hooks are told of rare events. They are called one at a time from a goroutine
@@ -30,12 +32,24 @@ type events struct {
 	queue   chan StoreEvent
 	done    chan struct{}
 	dropped atomic.Uint64
+
+	// Owned by the goroutine. A store that comes and goes all the time must not
+	// fill the log: beyond the first few outages one in ten seconds is logged,
+	// always with its end.
+	outages    rate.Sometimes
+	loggedDown bool
 }
 
 const eventQueue = 64
 
 func newEvents(hooks Hooks, logger *slog.Logger) *events {
-	e := &events{hooks: hooks, logger: logger, queue: make(chan StoreEvent, eventQueue), done: make(chan struct{})}
+	e := &events{
+		hooks:   hooks,
+		logger:  logger,
+		queue:   make(chan StoreEvent, eventQueue),
+		done:    make(chan struct{}),
+		outages: rate.Sometimes{First: 3, Interval: 10 * time.Second},
+	}
 	go e.run()
 	return e
 }
@@ -66,10 +80,15 @@ func (e *events) tell(ev StoreEvent) {
 			e.logger.Error("hybrid: a hook panicked", "panic", p)
 		}
 	}()
-	if ev.Down {
-		e.logger.Warn("hybrid: Redis does not answer; limiters follow their failure policy", "error", ev.Err)
-	} else {
+	switch {
+	case ev.Down:
+		e.outages.Do(func() {
+			e.logger.Warn("hybrid: Redis does not answer; limiters follow their failure policy", "error", ev.Err)
+			e.loggedDown = true
+		})
+	case e.loggedDown:
 		e.logger.Info("hybrid: Redis answers again")
+		e.loggedDown = false
 	}
 	if e.hooks.Store != nil {
 		e.hooks.Store(ev)
