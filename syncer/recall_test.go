@@ -1,0 +1,168 @@
+package syncer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+func (f *fake) published() []slice.Mark {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]slice.Mark(nil), f.marks...)
+}
+
+// A window whose tokens sit in another node's slice: the refused node says so,
+// once per pacing period and not per request.
+func TestTheRefusedNodeMarks(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := fixed(100, time.Minute)
+		l := w.limiter(rule, strict)
+		w.store.lend("l/k", rule, 60)
+		w.store.use("l/k", rule, 40)
+		flood(l, "k", 1, time.Millisecond, 30*time.Second)
+		marks := w.store.published()
+		// The pace is 5·60/100 = 3 s, and 20 % less at times; the first is short.
+		if len(marks) < 8 || len(marks) > 13 {
+			t.Fatalf("%d marks in 30 s", len(marks))
+		}
+		for i, m := range marks {
+			if m.Account != "1:l:k" || m.Cost != 1 {
+				t.Errorf("marked %+v", m)
+			}
+			if i > 0 && m.At-marks[i-1].At < 2_999_000 {
+				t.Errorf("marks %d µs apart", m.At-marks[i-1].At)
+			}
+		}
+	})
+}
+
+// An account is not scarce when its tokens are used up, or when what is lent
+// is what pacing lends anyway.
+func TestAFullAccountIsNotScarce(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(fixed(100, time.Minute), strict)
+		w.store.use("l/k", l.Plan().Rule, 100)
+		flood(l, "k", 1, time.Millisecond, 10*time.Second)
+		equal(t, "marks of a window that is used up", len(w.store.published()), 0)
+
+		rule := bucket(100, 10*time.Second)
+		b := w.add(LimiterConfig{Name: "b", Plan: NewPlan(rule, strict)})
+		w.store.lend("b/k", rule, 10) // two periods of 0.5 s lend 10
+		w.store.use("b/k", rule, 90)
+		flood(b, "k", 1, time.Millisecond, 400*time.Millisecond)
+		equal(t, "marks for what pacing lends", len(w.store.published()), 0)
+	})
+}
+
+// yields is how many of the 100 tokens of a slice are left after another node
+// was refused a cost, on a node that uses about 20 per sync interval.
+func yields(t *testing.T, cost int64) (left int64, recalled uint64) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(60_000, time.Minute)
+		l := w.limiter(rule, strict)
+		a := hold(t, l, "k")
+		flood(l, "k", 1, 5*time.Millisecond, 5*time.Second)
+		for busy(a) || held(a) < 100 {
+			allow(l, "k", 1)
+			time.Sleep(5 * time.Millisecond)
+		}
+		a.mu.Lock()
+		a.contact.demand = demand{count: 200 * 15, at: w.Now()} // 200 per s over 15 s
+		a.contact.credit = 10
+		a.mu.Unlock()
+		for held(a) > 100 {
+			a.Cell.Take(1, &w.Dead)
+		}
+		a.mu.Lock()
+		a.contact.counted = a.contact.lease.Unreported(&a.Cell)
+		a.mu.Unlock()
+		w.store.set(func() {
+			w.store.marks = append(w.store.marks,
+				slice.Mark{Account: "1:l:no such key", Cost: 1, At: 1},
+				slice.Mark{Account: "9:l:k", Cost: 1, At: 1}, slice.Mark{Account: "nonsense", Cost: 1, At: 1},
+				slice.Mark{Account: "1:l:k", Cost: cost, At: time.Now().UnixMicro()})
+		})
+		time.Sleep(150 * time.Millisecond)
+		left, recalled = held(a), l.Counts.Recalled.Load()
+	})
+	return left, recalled
+}
+
+func TestAHolderYields(t *testing.T) {
+	left, recalled := yields(t, 50)
+	if left < 15 || left > 20 || recalled != uint64(100-left) {
+		t.Errorf("%d left, %d recalled: a holder keeps what it uses in a sync interval", left, recalled)
+	}
+	left, recalled = yields(t, 90)
+	if left != 0 || recalled != 100 {
+		t.Errorf("%d left, %d recalled: if the rest is below the refused cost, all goes", left, recalled)
+	}
+}
+
+// Two nodes on one window: what the first hoards reaches the second, and the
+// window is used up.
+func TestRecallUsesTheWindowUp(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		other := newWorld(t, w.store, func(c *Config) { c.Member = "other" })
+		rule := fixed(600, time.Minute)
+		a, b := w.limiter(rule, strict), other.limiter(rule, strict)
+		flood(a, "k", 1, 50*time.Millisecond, 10*time.Second) // 200 of 600
+		allowed, _ := flood(b, "k", 1, 20*time.Millisecond, 49*time.Second)
+		got := allowed[byStore] + allowed[bySlice]
+		if got < 396 || got > 400 {
+			t.Errorf("the second node got %d of the 400 that were left", got)
+		}
+		time.Sleep(2 * time.Second)
+		other.end()
+	})
+}
+
+// A node that holds nothing does not poll, and a store without marks is no
+// trouble.
+func TestPollsAndTheirErrors(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(60_000, time.Minute), strict)
+		time.Sleep(5 * time.Second)
+		equal(t, "polls of a node without slices", w.store.polled(), 0)
+		w.store.set(func() { w.store.markErr = errors.New("no such command") })
+		hold(t, l, "k")
+		time.Sleep(time.Second)
+		if n := w.Counts.MarkErrors.Load(); n < 5 || w.Down() {
+			t.Errorf("%d errors, down %t", n, w.Down())
+		}
+		w.store.set(func() { w.store.markErr = nil })
+	})
+}
+
+func (f *fake) polled() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.polls
+}
+
+// Names and keys may hold any bytes; no two accounts share an ID.
+func TestScarceIDsAreUnambiguous(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		plan := NewPlan(bucket(60_000, time.Minute), strict)
+		seen := map[string]bool{}
+		for _, name := range []string{"a", "a:b", "1:a", ":", "10"} {
+			l := w.add(LimiterConfig{Name: name, Plan: plan})
+			for _, key := range []string{"", "b", "b:c", ":", "3:x"} {
+				a := l.Account(key, key)
+				id := scarceID(name, key)
+				if seen[id] || w.byScarceID(id) != a {
+					t.Errorf("%q of limiter %q: ID %q", key, name, id)
+				}
+				seen[id] = true
+			}
+		}
+		for _, id := range []string{"", ":", "1", "1:", "1:a", "-1:a:b", "99:a:b", "x:a:b", "1:a-b", "18446744073709551617:a:b"} {
+			if w.byScarceID(id) != nil {
+				t.Errorf("ID %q names an account", id)
+			}
+		}
+	})
+}
