@@ -54,20 +54,24 @@ func NewPlan(rule slice.Rule, dial Dial) *Plan {
 }
 
 // carveFloor sizes the floors. In a window the level at its start and the
-// refill during it count both, so each is half.
+// refill during it count both, so each is half. Where all floors together hold
+// less than a token there are none, and the account keeps its limit; it keeps at
+// least one token in any case, for the store settles no account of none.
 func (p *Plan) carveFloor(dial Dial) {
-	phi := dial.Over + dial.Under
-	if phi == 0 || !p.Sliced {
-		return
-	}
+	burst := float64(p.Rule.Burst)
+	under := min(dial.Under, 1-1/burst)
+	phi := dial.Over + under
 	part := phi
 	if p.Rule.Window > 0 {
 		part /= 2
 	}
-	p.Floor = precheck.Size{Cap: part * float64(p.Rule.Burst), Rate: part * p.Rule.Rate / 1e3}
+	if !p.Sliced || part*burst*(1+1e-12) < 1 {
+		return
+	}
+	p.Floor = precheck.Size{Cap: part * burst, Rate: part * p.Rule.Rate / 1e3}
 	p.FloorShare = dial.Over / phi
-	p.Rule.Burst = int64(math.Floor(float64(p.Rule.Burst) * (1 - dial.Under)))
-	p.Rule.Rate *= 1 - dial.Under
+	p.Rule.Burst = max(int64(burst*(1-under)), 1)
+	p.Rule.Rate *= 1 - under
 }
 
 // Fits reports whether the account can ever admit a cost.

@@ -36,6 +36,30 @@ func TestFloorsAreCarved(t *testing.T) {
 	}
 }
 
+// Small limits keep what no floor could use, and an account never shrinks to
+// nothing: that would be a limit of 0.
+func TestFloorsOfSmallLimits(t *testing.T) {
+	for _, c := range []struct {
+		burst       int64
+		over, under float64
+		left        int64
+		floors      float64
+	}{
+		{1, 0.1, 0.2, 1, 0},
+		{3, 0.1, 0.2, 3, 0},
+		{1, 0, 1, 1, 0},
+		{1, 1, 0, 1, 1},
+		{2, 0, 1, 1, 1},
+		{1000, 0, 1, 1, 999},
+		{10, 0.1, 0, 10, 1},
+	} {
+		p := NewPlan(bucket(c.burst, time.Second), Dial{Over: c.over, Under: c.under, Slices: true})
+		if p.Rule.Burst != c.left || math.Abs(p.Floor.Cap-c.floors) > 1e-9 || p.Rule.Rate <= 0 || !p.Fits(1) {
+			t.Errorf("%d, over %v, under %v: %+v", c.burst, c.over, c.under, *p)
+		}
+	}
+}
+
 // A window may see a full floor and its refill: half of each.
 func TestFloorsOfWindowsAreHalved(t *testing.T) {
 	rule := fixed(1000, 10*time.Second)
