@@ -78,16 +78,16 @@ func (a *Account) schedule(now int64) {
 	}
 	horizon := max(a.Plan().horizon, int64(10*time.Millisecond))
 	due := a.lim.s.aligned(now, jitter(horizon))
-	if a.dead && (c.credit < 1 || a.lim.closed.Load()) {
-		c.charged, c.fallback = 0, 0 // no request will pay for telling it
+	if a.debtIsOver(now) {
+		c.charged, c.fallback = 0, 0
 	}
 	switch {
 	case c.saturated && !c.lease.Marked():
 		due = max(c.next, now+1)
 	case c.charged != 0 || c.fallback != 0:
 		due = now + a.lim.s.tick()
-		if c.credit < 1 {
-			due = now + jitter(int64(ProbeInterval)) // a request must pay first
+		if c.credit < 1 { // a request must pay first, and will tell it
+			due = now + jitter(max(horizon, int64(ProbeInterval)))
 		}
 	case c.lease.Holds():
 	case a.restful(now):
@@ -98,6 +98,17 @@ func (a *Account) schedule(now int64) {
 		return
 	}
 	a.lim.s.agenda.set(a, due)
+}
+
+// debtIsOver reports whether what the account owes is not worth telling any more:
+// there is no request to pay for it, and either none will come or, had it been
+// told when it was last tried, it would have drained by now.
+func (a *Account) debtIsOver(now int64) bool {
+	c := a.contact
+	if c.charged == 0 && c.fallback == 0 {
+		return false
+	}
+	return a.dead && a.lim.closed.Load() || c.credit < 1 && (a.dead || now-c.sentAt >= a.Plan().fill)
 }
 
 // restful reports whether there is nothing to do about the account: nothing is

@@ -117,3 +117,58 @@ func TestAMarkedAccountStillCharges(t *testing.T) {
 		time.Sleep(3 * time.Minute) // a node that ended now would say that it could not return all
 	})
 }
+
+// A debt that could not be told, and that nobody pays for telling again, is
+// forgotten when it would have drained.
+func TestAnUnpaidDebtIsForgotten(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(100, 10*time.Second), exactly)
+		w.store.onSettle(func(*slice.Settle) (slice.Outcome, error) { return slice.NotRun, errGone })
+		a := l.Account("k", "k")
+		a.Charge(5)
+		time.Sleep(time.Second)
+		w.store.fail(slice.Ran)
+		equal(t, "it owes", peek(l, "k").charged, 5)
+		time.Sleep(8 * time.Second)
+		equal(t, "it owes", peek(l, "k").charged, 5)
+		time.Sleep(10 * time.Second)
+		w.atRest(t)
+		equal(t, "keys", l.Keys(), 0)
+		equal(t, "operations", w.store.opsOf("l/k"), 0)
+	})
+}
+
+// The demand of a saturated key ebbs away: when the next paced settle would ask
+// for less than one cost, it is not sent, and the next request asks again.
+func TestAnEbbingFloodIsLeftToItsRequests(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(100, 10*time.Second)
+		l := w.limiter(rule, strict)
+		for _, evict := range []bool{false, true} {
+			w.store.use("l/k", rule, 100)
+			flood(l, "k", 1, 10*time.Millisecond, time.Second)
+			a, _ := l.Load("k")
+			for busy(a) {
+				time.Sleep(time.Millisecond)
+			}
+			a.mu.Lock()
+			equal(t, "saturated", a.contact.saturated, true)
+			a.contact.demand.count, a.contact.attempts, a.contact.credit = 0, 1, 10
+			a.mu.Unlock()
+			if evict {
+				a.Retire(true)
+				a.Unlink()
+			}
+			before := w.store.opsOf("l/k")
+			time.Sleep(time.Second)
+			a.mu.Lock()
+			equal(t, "saturated", a.contact != nil && a.contact.saturated, false)
+			a.mu.Unlock()
+			if n := w.store.opsOf("l/k") - before; n > 1 { // one may return a slice
+				t.Errorf("%d operations", n)
+			}
+		}
+		time.Sleep(30 * time.Second)
+		w.atRest(t)
+	})
+}

@@ -62,6 +62,7 @@ func (a *Account) prepare(now int64) *slice.Settle {
 	c.seen = 0
 	u := a.report(needs, plan, now)
 	if u.Spent+u.Returned+u.Held+u.Want == 0 && len(needs) == 0 && u.Charged == 0 && u.Fallback == 0 {
+		c.saturated = false // or the loop would try again at once, and for ever
 		return nil
 	}
 	c.credit = max(c.credit-1, 0)
