@@ -106,6 +106,7 @@ func TestAHolderYields(t *testing.T) {
 // window is used up.
 func TestRecallUsesTheWindowUp(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
+		w.store.shared = true
 		other := newWorld(t, w.store, func(c *Config) { c.Member = "other" })
 		rule := fixed(600, time.Minute)
 		a, b := w.limiter(rule, strict), other.limiter(rule, strict)
