@@ -106,8 +106,8 @@ func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
 		c.saturated = false
 		a.forget(now)
 	case c.saturated && asked && g.Granted < st.Usage.Want:
-		a.refuse(a.memoCost(), st, plan, now) // the next request would be
-	case c.saturated && asked, asked && g.Granted == 0 && a.pacedGoal(plan) > 0:
+		a.refuse(a.refusable(free), st, plan, now) // the next request would be
+	case c.saturated && asked, asked && g.Granted == 0 && free < a.plenty(plan) && a.pacedGoal(plan) > 0:
 		c.saturated = true
 		c.next = a.lim.s.aligned(now, jitter(a.pace(plan)))
 		a.forget(now)
@@ -123,9 +123,10 @@ func (a *Account) plenty(plan *Plan) float64 {
 	return max(float64(plan.Rule.Burst)/4, float64(4*a.contact.unit*a.sharers()))
 }
 
-// memoCost returns the cost that the memo in force denies, or the unit.
-func (a *Account) memoCost() int64 {
-	if m := a.memo.Load(); m != nil {
+// refusable returns the smallest cost that is known to be refused when so many
+// tokens are free: that of the memo, or the unit, of which less is free.
+func (a *Account) refusable(free float64) int64 {
+	if m := a.memo.Load(); m != nil && float64(m.Cost) > free {
 		return m.Cost
 	}
 	return a.contact.unit

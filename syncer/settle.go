@@ -117,7 +117,7 @@ func (a *Account) report(needs []slice.Need, plan *Plan, now int64) slice.Usage 
 	c.counted = 0
 	u.Needs = needs
 	a.charge(&u, plan, now)
-	if size.goal > u.Held && !c.lease.Marked() && a.mayWant(plan, now) {
+	if size.goal > 0 && size.goal-u.Held >= size.least && !c.lease.Marked() && a.mayWant(plan, now) {
 		u.Want = size.goal - u.Held
 		u.Unit, u.Least, u.Divisor = c.unit, size.least, size.divisor
 	}
