@@ -185,6 +185,7 @@ func (f *fleet) close() {
 	}
 	_ = f.admin.Close()
 	if f.mini != nil {
+		time.Sleep(2 * time.Second) // a client that could not dial tries each second, until it sees that it is closed
 		f.mini.Close()
 	}
 }

@@ -9,7 +9,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9/logging"
 )
+
+// The client's own log of broken connections is what the tests ask for.
+func init() { logging.Disable() }
 
 // link is one node's way to the embedded store of a fleet: half a round trip
 // each way, and the faults that a test asks for.
