@@ -24,8 +24,9 @@ func TestTheRefusedNodeMarks(t *testing.T) {
 		w.store.use("l/k", rule, 40)
 		flood(l, "k", 1, time.Millisecond, 30*time.Second)
 		marks := w.store.published()
-		// The pace is 5·60/100 = 3 s, and 20 % less at times; the first is short.
-		if len(marks) < 8 || len(marks) > 13 {
+		// The pace is 5·60/100 = 3 s, give or take 20 %: a refusal 2.4 s after a
+		// mark makes none, so that marks may be 4.8 s apart. The first is short.
+		if len(marks) < 6 || len(marks) > 13 {
 			t.Fatalf("%d marks in 30 s", len(marks))
 		}
 		for i, m := range marks {
