@@ -123,5 +123,13 @@ func (a *Account) weigh(member string) uint64 {
 	h.Write([]byte(member))
 	h.Write([]byte{0})
 	h.Write([]byte(a.key))
-	return h.Sum64()
+	return mix(h.Sum64())
+}
+
+// mix spreads each bit over all (the finalizer of MurmurHash3). Without it the
+// members' order would hardly depend on a short key, which FNV hashes last.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
 }
