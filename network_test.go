@@ -53,8 +53,9 @@ func (l *link) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &linkConn{Conn: conn, link: l}
+	c := &linkConn{Conn: conn, link: l, queue: make(chan []byte, 1024), closed: make(chan struct{})}
 	l.conns[c] = true
+	go c.pass()
 	return c, nil
 }
 
@@ -127,6 +128,26 @@ type linkConn struct {
 	link  *link
 	fate  fault  // of the call that was written last
 	reply []byte // what the store seems to have said
+
+	queue  chan []byte // written, and not yet taken by the store
+	closed chan struct{}
+	once   sync.Once
+}
+
+// pass hands on what was written, as the buffers of a network would: the pipe to
+// an embedded store has none, and a client that writes a long pipeline would
+// wait for a store that waits to write its first replies.
+func (c *linkConn) pass() {
+	for {
+		select {
+		case p := <-c.queue:
+			if _, err := c.Conn.Write(p); err != nil {
+				return // whoever reads finds out
+			}
+		case <-c.closed:
+			return
+		}
+	}
 }
 
 func (c *linkConn) Write(p []byte) (int, error) {
@@ -144,7 +165,12 @@ func (c *linkConn) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	c.link.f.setClock()
-	return c.Conn.Write(p)
+	select {
+	case c.queue <- bytes.Clone(p):
+		return len(p), nil
+	case <-c.closed:
+		return 0, net.ErrClosed
+	}
 }
 
 func (c *linkConn) Read(p []byte) (int, error) {
@@ -171,6 +197,7 @@ func (c *linkConn) Close() error {
 	c.link.mu.Lock()
 	delete(c.link.conns, c)
 	c.link.mu.Unlock()
+	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
 
