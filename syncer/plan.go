@@ -70,7 +70,7 @@ func (p *Plan) carveFloor(dial Dial) {
 	}
 	p.Floor = precheck.Size{Cap: part * burst, Rate: part * p.Rule.Rate / 1e3}
 	p.FloorShare = dial.Over / phi
-	p.Rule.Burst = max(int64(burst*(1-under)), 1)
+	p.Rule.Burst = max(p.Rule.Burst-int64(math.Ceil(under*burst-1e-9)), 1) // 7 % of 100 are 7, also in floats
 	p.Rule.Rate *= 1 - under
 }
 
