@@ -180,7 +180,7 @@ func flood(l *Limiter, key string, n int64, gap, span time.Duration) (allowed, d
 	return allowed, denied
 }
 
-// peek returns the contact of a key's account; nil if it has none.
+// peek returns a copy of the contact of a key's account; nil if it has none.
 func peek(l *Limiter, key string) *contact {
 	a, ok := l.Load(key)
 	if !ok {
@@ -188,7 +188,11 @@ func peek(l *Limiter, key string) *contact {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.contact
+	if a.contact == nil {
+		return nil
+	}
+	c := *a.contact
+	return &c
 }
 
 func equal[T comparable](t *testing.T, what string, got, want T) {

@@ -1,0 +1,229 @@
+package syncer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// A charge comes out of the slice if it can; otherwise the store hears of it
+// within two ticks.
+func TestCharge(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(60_000, time.Hour)
+		l := w.limiter(rule, strict)
+		equal(t, "took it", l.Account("k", "k").Charge(600), true)
+		time.Sleep(200 * time.Millisecond)
+		used, _ := w.store.state("l/k", rule)
+		if used < 595 || used > 600 {
+			t.Errorf("%v used, want 600", used)
+		}
+		a := hold(t, l, "s")
+		before, tokens := w.store.opsOf("l/s"), held(a)
+		a.Charge(3)
+		equal(t, "tokens held", held(a), tokens-3)
+		time.Sleep(200 * time.Millisecond)
+		equal(t, "operations", w.store.opsOf("l/s"), before)
+	})
+}
+
+// Charges may run into a debt of one burst, no deeper.
+func TestADebtIsOneBurst(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(100, 100*time.Second)
+		l := w.limiter(rule, strict)
+		for range 10 {
+			l.Account("k", "k").Charge(50)
+			time.Sleep(200 * time.Millisecond)
+		}
+		used, _ := w.store.state("l/k", rule)
+		if used < 199 || used > 200 {
+			t.Errorf("%v used, want two bursts", used)
+		}
+		r := allow(l, "k", 1)
+		w.must("in debt", r, false, byStore)
+		if r.retry < 99*time.Second || r.retry > 102*time.Second {
+			t.Errorf("told to retry after %v", r.retry)
+		}
+	})
+}
+
+// A refund goes back into the slice that it came from, or to the store.
+func TestRefund(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(60_000, time.Hour)
+		l := w.limiter(rule, strict)
+		a := hold(t, l, "s")
+		tokens := held(a)
+		a.Cell.Take(2, &w.Dead)
+		a.Refund(2)
+		equal(t, "tokens held", held(a), tokens)
+		w.must("a large cost", allow(l, "k", 1000), true, byStore)
+		b, _ := l.Load("k")
+		b.Refund(1000)
+		time.Sleep(300 * time.Millisecond)
+		used, _ := w.store.state("l/k", rule)
+		equal(t, "used", used, 0)
+	})
+}
+
+// A refund of tokens that were refused for lets the next request ask.
+func TestARefundEndsADenial(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(10, time.Minute)
+		l := w.limiter(rule, exactly)
+		w.must("all", allow(l, "k", 10), true, byStore)
+		w.must("one more", allow(l, "k", 1), false, byStore)
+		w.must("from memory", allow(l, "k", 1), false, byMemo)
+		a, _ := l.Load("k")
+		a.Refund(10)
+		time.Sleep(300 * time.Millisecond)
+		w.must("after the refund", allow(l, "k", 5), true, byStore)
+	})
+}
+
+func TestARefundToTheFloor(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(100, 10*time.Second), floored)
+		time.Sleep(time.Minute)
+		equal(t, "the floor", floorOf(l, "k"), 50)
+		a, _ := l.Load("k")
+		a.RefundFloor(7)
+		equal(t, "after a refund", floorOf(l, "k"), 7)
+	})
+}
+
+// What was charged to a window that is over is not charged to the next.
+func TestChargesStayInTheirWindow(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := fixed(100, 10*time.Second)
+		l := w.limiter(rule, strict)
+		allow(l, "k", 1) // learns the store's clock
+		time.Sleep(time.Until(time.Now().Truncate(10*time.Second).Add(10*time.Second)) - 30*time.Millisecond)
+		a, _ := l.Load("k")
+		if a == nil {
+			a = l.Account("k", "k")
+		}
+		a.Charge(40)
+		time.Sleep(time.Second)
+		used, _ := w.store.state("l/k", rule)
+		equal(t, "used in the new window", used, 0)
+	})
+}
+
+// Reading changes nothing: not the account, and not what the node keeps.
+func TestRead(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(100, 100*time.Second)
+		l := w.limiter(rule, strict)
+		w.store.use("l/k", rule, 30)
+		g, err := l.Read(context.Background(), "k", rule)
+		if err != nil || g.Used != 30 {
+			t.Errorf("%+v, %v", g, err)
+		}
+		equal(t, "keys", l.Keys(), 0)
+	})
+}
+
+// A read or a reset that the store does not answer in time says so; one whose
+// caller leaves gives that caller's error.
+func TestReadIsBounded(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(100, 100*time.Second)
+		l := w.limiter(rule, strict)
+		w.store.shared = true
+		w.store.slow(50 * time.Millisecond)
+		began := time.Now()
+		if _, err := l.Read(context.Background(), "k", rule); !errors.Is(err, errTimeout) {
+			t.Errorf("got %v", err)
+		}
+		equal(t, "it took", time.Since(began), 20*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+		defer cancel()
+		if err := l.Reset(ctx, "k", rule); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(time.Second)
+		w.store.onCall(nil)
+		w.store.onSettle(func(*slice.Settle) (slice.Outcome, error) { return slice.NotRun, errGone })
+		if _, err := l.Read(context.Background(), "k", rule); !errors.Is(err, errGone) {
+			t.Errorf("got %v", err)
+		}
+		w.store.fail(slice.Ran)
+	})
+}
+
+// A reset frees all but what is out on lease; this node's slice goes back.
+func TestReset(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(60_000, time.Hour)
+		l := w.limiter(rule, strict)
+		w.store.use("l/k", rule, 1000)
+		w.store.lend("l/k", rule, 70)
+		a := hold(t, l, "k")
+		if err := l.Reset(context.Background(), "k", rule); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		equal(t, "tokens held", held(a), 0)
+		used, lent := w.store.state("l/k", rule)
+		if lent != 70 || used < 73 || used > 74 {
+			t.Errorf("%v used, %d lent, want the other node's 70 and the 4 that this slice served", used, lent)
+		}
+	})
+}
+
+// A full table makes room: the slice of the key that leaves goes back first.
+func TestEvictionReturnsSlices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newFake(t), func(c *Config) { c.MaxKeys = 10 })
+		rule := bucket(60_000, time.Minute)
+		l := w.limiter(rule, strict)
+		for i := range 30 {
+			hold(t, l, fmt.Sprint(i))
+		}
+		time.Sleep(10 * time.Millisecond)
+		equal(t, "keys", l.Keys(), 10)
+		equal(t, "evictions", w.Evictions(), 20)
+		lent := 0
+		for i := range 30 {
+			if _, n := w.store.state(fmt.Sprintf("l/%d", i), rule); n > 0 {
+				lent++
+			}
+		}
+		equal(t, "accounts with a lease", lent, 10)
+		w.end()
+	})
+}
+
+// When every key is busy a newcomer is served once, by a cell of its own that
+// has no floor and keeps no slice.
+func TestANewcomerAtAFullTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFake(t)
+		store.shared = true
+		w := newWorld(t, store, func(c *Config) { c.MaxKeys = 2 })
+		l := w.limiter(bucket(100, time.Minute), floored)
+		time.Sleep(time.Minute)
+		store.slow(10 * time.Millisecond)
+		for _, key := range []string{"a", "b"} {
+			go allow(l, key, 60)
+		}
+		synctest.Wait()
+		for range 5 {
+			w.must("a newcomer", allow(l, "c", 1), true, byStore)
+			time.Sleep(time.Millisecond)
+			go allow(l, "a", 60)
+			go allow(l, "b", 60)
+			synctest.Wait()
+		}
+		time.Sleep(3 * time.Minute)
+		w.atRest(t)
+		w.end()
+	})
+}
