@@ -124,8 +124,7 @@ func TestAnUnpaidDebtIsForgotten(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		l := w.limiter(bucket(100, 10*time.Second), exactly)
 		w.store.onSettle(func(*slice.Settle) (slice.Outcome, error) { return slice.NotRun, errGone })
-		a := l.Account("k", "k")
-		a.Charge(5)
+		charge(l, "k", 5)
 		time.Sleep(time.Second)
 		w.store.fail(slice.Ran)
 		equal(t, "it owes", peek(l, "k").charged, 5)

@@ -17,7 +17,7 @@ func TestCharge(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		rule := bucket(60_000, time.Hour)
 		l := w.limiter(rule, strict)
-		equal(t, "took it", l.Account("k", "k").Charge(600), true)
+		charge(l, "k", 600)
 		time.Sleep(200 * time.Millisecond)
 		used, _ := w.store.state("l/k", rule)
 		if used < 595 || used > 600 {
@@ -38,7 +38,7 @@ func TestADebtIsOneBurst(t *testing.T) {
 		rule := bucket(100, 100*time.Second)
 		l := w.limiter(rule, strict)
 		for range 10 {
-			l.Account("k", "k").Charge(50)
+			charge(l, "k", 50)
 			time.Sleep(200 * time.Millisecond)
 		}
 		used, _ := w.store.state("l/k", rule)
@@ -105,11 +105,7 @@ func TestChargesStayInTheirWindow(t *testing.T) {
 		l := w.limiter(rule, strict)
 		allow(l, "k", 1) // learns the store's clock
 		time.Sleep(time.Until(time.Now().Truncate(10*time.Second).Add(10*time.Second)) - 30*time.Millisecond)
-		a, _ := l.Load("k")
-		if a == nil {
-			a = l.Account("k", "k")
-		}
-		a.Charge(40)
+		charge(l, "k", 40)
 		time.Sleep(time.Second)
 		used, _ := w.store.state("l/k", rule)
 		equal(t, "used in the new window", used, 0)

@@ -201,3 +201,9 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 		t.Errorf("%s: %v, want %v", what, got, want)
 	}
 }
+
+// charge charges a key, whose account may be swept away in between.
+func charge(l *Limiter, key string, n int64) {
+	for !l.Account(key, key).Charge(n) {
+	}
+}
