@@ -19,6 +19,21 @@ func unreachable(t *testing.T) *redis.Client {
 	return rdb
 }
 
+// offline is a node that never reaches Redis, with a limiter of 10 per second.
+func offline(t *testing.T) (*Node, *Limiter) {
+	t.Helper()
+	n, err := New(unreachable(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	l, err := n.Limiter("api", PerSecond(10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, l
+}
+
 // wantError fails unless err is the sentinel and names all of the words.
 func wantError(t *testing.T, err, sentinel error, words ...string) {
 	t.Helper()
@@ -107,15 +122,7 @@ func TestLimiterRefusesBadArguments(t *testing.T) {
 }
 
 func TestSetLimitRefusesAndKeepsTheOldLimit(t *testing.T) {
-	n, err := New(unreachable(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	l, err := n.Limiter("api", PerSecond(10), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, l := offline(t)
 	for _, bad := range []Limit{{}, PerSecond(-1), Per(1, time.Nanosecond)} {
 		wantError(t, l.SetLimit(bad), ErrInvalidLimit)
 	}
@@ -125,15 +132,7 @@ func TestSetLimitRefusesAndKeepsTheOldLimit(t *testing.T) {
 }
 
 func TestCallsRefuseBadArguments(t *testing.T) {
-	n, err := New(unreachable(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	l, err := n.Limiter("api", PerSecond(10), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n, l := offline(t)
 	ctx := context.Background()
 	long := strings.Repeat("k", 64<<10+1)
 	calls := map[string]func(key string, n int64) error{
@@ -156,7 +155,7 @@ func TestCallsRefuseBadArguments(t *testing.T) {
 		t.Errorf("Peek of a long key: %v", err)
 	}
 	wantError(t, l.Reset(ctx, long), ErrInvalidKey, "65537", "65536")
-	_, err = n.AllowAll(ctx, Check{Key: "k"})
+	_, err := n.AllowAll(ctx, Check{Key: "k"})
 	wantError(t, err, ErrInvalidOption, "Check.Limiter")
 
 	// Costs beyond all limits are no misuse: they never fit.
@@ -170,15 +169,7 @@ func TestCallsRefuseBadArguments(t *testing.T) {
 }
 
 func TestContextsThatEndedAreErrorsOnlyWhereSomethingWaits(t *testing.T) {
-	n, err := New(unreachable(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer n.Close()
-	l, err := n.Limiter("api", PerSecond(10), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, l := offline(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if r, err := l.Allow(ctx, "k"); !errors.Is(err, context.Canceled) || r != (Result{}) {
