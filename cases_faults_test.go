@@ -129,10 +129,10 @@ func TestRandomRoundTrips(t *testing.T) {
 	limit := PerMinute(1000)
 	for _, acc := range []Accuracy{Balanced, Strict} {
 		for _, where := range []place{hopping, adversarial} {
-			setup := fleetSetup{nodes: 8, limit: limit, limiter: LimiterOptions{Accuracy: acc},
+			setup := fleetSetup{nodes: 5, limit: limit, limiter: LimiterOptions{Accuracy: acc},
 				options: Options{StoreTimeout: time.Second}, rtt: randomTrip}
 			inBubble(t, setup, func(f *fleet) {
-				f.load(rand.New(rand.NewPCG(1, 1)), 40, 150*time.Second, where, 1)
+				f.load(rand.New(rand.NewPCG(1, 1)), 30, 125*time.Second, where, 1)
 				if n := f.stats(); n.FallbackAllowed+n.FallbackDenied > 0 {
 					t.Errorf("%v: the failure policy was asked", acc)
 				}

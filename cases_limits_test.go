@@ -35,7 +35,7 @@ func TestCase12ShareBelowOneToken(t *testing.T) {
 			f.admittedOver(PerSecond(3), times, time.Minute, 1)
 		})
 		inBubble(t, strict(20, PerMinute(5)), func(f *fleet) {
-			f.admittedOver(PerMinute(5), times, 5*time.Minute, 1)
+			f.admittedOver(PerMinute(5), times, 4*time.Minute, 1)
 		})
 	}
 }
@@ -113,7 +113,7 @@ func TestCase24FloorsInAWindow(t *testing.T) {
 			}
 			return rng.IntN(20)
 		}
-		for range 4 {
+		for range 2 {
 			before := f.used("k")
 			f.load(rng, 60, time.Minute, hammered, 1)
 			got := f.used("k") - before
