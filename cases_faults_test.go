@@ -153,7 +153,11 @@ func randomTrip() time.Duration {
 // more than a tenth.
 func TestFleetGrowsAndShrinks(t *testing.T) {
 	limit := PerMinute(200)
-	for seed := range uint64(2) {
+	seeds := uint64(2)
+	if raceDetector {
+		seeds = 1
+	}
+	for seed := range seeds {
 		setup := fleetSetup{nodes: 3, limit: limit}
 		inBubble(t, setup, func(f *fleet) {
 			rng := rand.New(rand.NewPCG(seed, 1))

@@ -12,7 +12,11 @@ import (
 // and join, links break or swallow everything, round trips vary. Whatever
 // happens, the bound holds and no request costs more than one operation.
 func TestFaultMix(t *testing.T) {
-	for seed := range uint64(30) {
+	seeds := uint64(30)
+	if raceDetector {
+		seeds = 8
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { faultMix(t, seed) })
 	}
 }

@@ -164,8 +164,9 @@ func (f *fleet) add(setup fleetSetup) *Node {
 // leave ends a node in order.
 func (f *fleet) leave(node int) {
 	f.gone[node] = true
+	n, way := f.nodes[node], f.links[node]
 	f.ending.Go(func() {
-		if err := f.nodes[node].Close(); err != nil && f.links[node].sound() {
+		if err := n.Close(); err != nil && way.sound() {
 			f.t.Errorf("Close: %v", err)
 		}
 	})
@@ -175,7 +176,8 @@ func (f *fleet) leave(node int) {
 func (f *fleet) kill(node int) {
 	f.gone[node] = true
 	f.links[node].cut(true)
-	f.ending.Go(func() { _ = f.nodes[node].Close() }) // ends its goroutines; it reaches nobody
+	n := f.nodes[node]
+	f.ending.Go(func() { _ = n.Close() }) // ends its goroutines; it reaches nobody
 }
 
 func (f *fleet) close() {
