@@ -29,7 +29,9 @@ func unpack(w uint64) (t Tick, tokens int64) { return Tick(w >> 32), int64(uint3
 // lock and allocates nothing.
 //
 // The watermark is loaded in each round, after the word: the word that the
-// compare-and-swap confirms was alive when it was loaded.
+// compare-and-swap confirms was alive when it was loaded. The cost is noted
+// before it, so that who sees the tokens gone sees the cost too, and does not
+// take one large request for many small ones.
 func (c *Cell) Take(n int64, dead *Watermark) (left int64, ok bool) {
 	for {
 		w := c.word.Load()
@@ -37,10 +39,10 @@ func (c *Cell) Take(n int64, dead *Watermark) (left int64, ok bool) {
 		if n > tokens || !expiry.After(dead.Now()) {
 			return 0, false
 		}
+		if n > 1 {
+			c.noteCost(n)
+		}
 		if c.word.CompareAndSwap(w, w-uint64(n)) {
-			if n > 1 {
-				c.noteCost(n)
-			}
 			return tokens - n, true
 		}
 	}

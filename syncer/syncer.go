@@ -136,7 +136,11 @@ func (s *Syncer) sync() {
 			s.recall.sync(context.Background(), s.agenda.len() > 0)
 		})
 	}
-	s.dispatch.tick()
+	if !s.breaker.open.Load() {
+		s.dispatch.tick()
+	}
+	// Ticks compare modulo 2^32: a watermark that no lease moves must not fall behind.
+	s.Dead.Pass(slice.TickAt(s.Now()))
 	s.ring.Sweep(s.sweepShare())
 }
 
