@@ -71,6 +71,10 @@ func (m *model) settle(clock int64, e *slice.Settle) (g slice.Grant, wrote bool)
 		g.Rebuilt = m.bad
 		m.empty(clock)
 	}
+	above, full := 0.0, max(m.out(), float64(r.Burst))
+	if r.Window == 0 && m.used > 2*float64(r.Burst) {
+		above = m.used - full
+	}
 	now := max(clock, m.ts)
 	epoch, window := epochOf(now), int64(0)
 	if r.Window > 0 {
@@ -104,6 +108,8 @@ func (m *model) settle(clock int64, e *slice.Settle) (g slice.Grant, wrote bool)
 		}
 	}
 
+	above = min(above, m.used-m.out())
+	m.used -= above
 	refused := false
 	for _, n := range u.Needs {
 		k := m.fit(float64(r.Burst), n)
@@ -123,6 +129,7 @@ func (m *model) settle(clock int64, e *slice.Settle) (g slice.Grant, wrote bool)
 		}
 	}
 	g.Used, g.Lent, g.Now, g.Clock = m.used, int64(m.out()), now, clock
+	m.used += above
 	g.Tag = slice.Tag{Epoch: epoch, Window: window}
 	g.Life = (epoch+2)*slice.Epoch - now
 	if r.Window > 0 {

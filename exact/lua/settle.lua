@@ -216,19 +216,24 @@ end
 local function settle(key, n)
   local err = read(key)
   if err then return {-1, err} end
+  -- More than any debt: a higher limit's use. By the limit at hand the account was just full when it was last written.
+  local above = window == 0 and used > 2 * burst and used - max(out, burst) or 0
   advance()
   local life = (epoch + 2) * E - ts
   if window > 0 then life = min(life, (index + 1) * window - ts) end
   local reply = {0, ts, clock, '0', 0, 0, epoch, index, life}
   local dirty = tag > 0 and report()
   dirty = charge() or dirty
+  above = min(above, used - out)
+  used = used - above
   local admitted, refused = admit(n, reply)
   local granted = 0
   if want > 0 and not refused then granted = grant() end
   local text = format('%.17g', used)
   -- What changes nothing writes nothing: a flood of refusals costs no writes, and leaves no rounding behind.
   if dirty or admitted > 0 or granted > 0 then
-    err = write(key, text)
+    used = used + above
+    err = write(key, above > 0 and format('%.17g', used) or text)
     if err then return {-1, err} end
   end
   reply[1], reply[4], reply[5], reply[6] = flags, text, out, granted
