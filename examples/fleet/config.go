@@ -38,7 +38,7 @@ const mostRequests = 50_000_000
 func parseFlags(args []string, out io.Writer) (config, error) {
 	c := config{
 		Nodes: 20, Rate: 50_000, Keys: 1_000_000, Zipf: 0.99, Seconds: 30,
-		Limit: quota{1000, time.Minute}, Warmup: 6 * time.Second, Timeout: 20 * time.Millisecond, Precheck: true,
+		Limit: quota{1000, time.Minute}, Warmup: -1, Timeout: 20 * time.Millisecond, Precheck: true,
 	}
 	fs := flag.NewFlagSet("fleet", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the caller prints errors; help is printed below
@@ -48,7 +48,8 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	fs.Var(between(&c.Zipf, parseFloat, 0, 5), "zipf", "`exponent` of the popularity of keys; 0 = all alike")
 	fs.Var(&c.Limit, "limit", "limit of each key, `COUNT/PERIOD`, a token bucket")
 	fs.Var(between(&c.Seconds, parseFloat, 0.1, 3600), "seconds", "`length` of the measured part")
-	fs.Var(between(&c.Warmup, time.ParseDuration, 0, time.Hour), "warmup", "idle `time` before it; floors are earned over one period of the limit")
+	fs.Func("warmup", "idle `time` before it (default 6s and, where floors must be earned, a period of the limit)",
+		between(&c.Warmup, time.ParseDuration, 0, time.Hour).Set)
 	fs.Var(between(&c.Timeout, time.ParseDuration, time.Millisecond, 10*time.Second), "timeout", "Options.StoreTimeout, the `time` that a call waits for Redis")
 	fs.Var(&c.Accuracy, "accuracy", "`dial`: balanced, strict, exact or within(over,under)")
 	fs.Var((*onOff)(&c.Precheck), "precheck", "`off` = every request asks Redis, as with -accuracy exact")
@@ -72,7 +73,18 @@ func parseFlags(args []string, out io.Writer) (config, error) {
 	if !c.Precheck {
 		c.Accuracy = dial(hybrid.Exact)
 	}
+	if c.Warmup < 0 {
+		c.Warmup = 6 * time.Second // a membership TTL: by then the nodes know each other
+		if c.floors() {
+			c.Warmup += min(c.Limit.Period, 2*time.Minute)
+		}
+	}
 	return c, nil
+}
+
+// floors reports whether nodes have floors, which are earned over a period.
+func (c config) floors() bool {
+	return c.Accuracy != dial(hybrid.Strict) && c.Accuracy != dial(hybrid.Exact)
 }
 
 // ranged is a flag whose value lies between two others.

@@ -156,7 +156,7 @@ func (v *verdict) print(out io.Writer, c config, m measurement) error {
 	if v.downs > 0 {
 		row("Redis given up", "%d times, by all nodes together: slower than -timeout %v, or away", v.downs, c.Timeout)
 	}
-	if c.Precheck && c.Warmup < c.Limit.Period && c.Accuracy != dial(hybrid.Strict) && c.Accuracy != dial(hybrid.Exact) {
+	if c.floors() && c.Warmup < c.Limit.Period {
 		row("note", "floors are earned over %v: -warmup %v shows a fleet that has been up for a while", c.Limit.Period, c.Limit.Period+6*time.Second)
 	}
 	return w.Flush()
