@@ -71,10 +71,7 @@ func (m *model) settle(clock int64, e *slice.Settle) (g slice.Grant, wrote bool)
 		g.Rebuilt = m.bad
 		m.empty(clock)
 	}
-	above, full := 0.0, max(m.out(), float64(r.Burst))
-	if r.Window == 0 && m.used > 2*float64(r.Burst) {
-		above = m.used - full
-	}
+	beyond := m.excess(r)
 	now := max(clock, m.ts)
 	epoch, window := epochOf(now), int64(0)
 	if r.Window > 0 {
@@ -108,8 +105,8 @@ func (m *model) settle(clock int64, e *slice.Settle) (g slice.Grant, wrote bool)
 		}
 	}
 
-	above = min(above, m.used-m.out())
-	m.used -= above
+	beyond = min(beyond, m.used-m.out())
+	m.used -= beyond
 	refused := false
 	for _, n := range u.Needs {
 		k := m.fit(float64(r.Burst), n)
@@ -129,13 +126,24 @@ func (m *model) settle(clock int64, e *slice.Settle) (g slice.Grant, wrote bool)
 		}
 	}
 	g.Used, g.Lent, g.Now, g.Clock = m.used, int64(m.out()), now, clock
-	m.used += above
+	m.used += beyond
+	if wrote {
+		g.Used = m.used - m.excess(r)
+	}
 	g.Tag = slice.Tag{Epoch: epoch, Window: window}
 	g.Life = (epoch+2)*slice.Epoch - now
 	if r.Window > 0 {
 		g.Life = min(g.Life, (window+1)*r.Window-now)
 	}
 	return g, wrote
+}
+
+// excess is what a higher limit used, by the limit r.
+func (m *model) excess(r slice.Rule) float64 {
+	if r.Window > 0 || m.used <= 2*float64(r.Burst) {
+		return 0
+	}
+	return m.used - max(m.out(), float64(r.Burst))
 }
 
 func (m *model) charge(r slice.Rule, u slice.Usage) {

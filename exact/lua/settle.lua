@@ -212,31 +212,38 @@ local function write(key, text)
   if type(r) == 'table' then return r.err end
 end
 
+-- What a higher limit used: more than 2B is no debt. By the limit at hand the account was just full when it was
+-- last written, and nobody is denied for more. It stays stored, for those who still have the higher limit. Once it
+-- has drained to 2B it is as good as a debt, and drains like one.
+local function excess()
+  if window > 0 or used <= 2 * burst then return 0 end
+  return used - max(out, burst)
+end
+
 -- Settles one account by the question at hand, which has n runs of needs.
 local function settle(key, n)
   local err = read(key)
   if err then return {-1, err} end
-  -- More than any debt: a higher limit's use. By the limit at hand the account was just full when it was last written.
-  local above = window == 0 and used > 2 * burst and used - max(out, burst) or 0
+  local beyond = excess()
   advance()
   local life = (epoch + 2) * E - ts
   if window > 0 then life = min(life, (index + 1) * window - ts) end
   local reply = {0, ts, clock, '0', 0, 0, epoch, index, life}
   local dirty = tag > 0 and report()
   dirty = charge() or dirty
-  above = min(above, used - out)
-  used = used - above
+  beyond = min(beyond, used - out)
+  used = used - beyond
   local admitted, refused = admit(n, reply)
   local granted = 0
   if want > 0 and not refused then granted = grant() end
-  local text = format('%.17g', used)
   -- What changes nothing writes nothing: a flood of refusals costs no writes, and leaves no rounding behind.
   if dirty or admitted > 0 or granted > 0 then
-    used = used + above
-    err = write(key, above > 0 and format('%.17g', used) or text)
+    used = used + beyond
+    err = write(key, format('%.17g', used))
     if err then return {-1, err} end
+    used = used - excess() -- as the next reader will see it
   end
-  reply[1], reply[4], reply[5], reply[6] = flags, text, out, granted
+  reply[1], reply[4], reply[5], reply[6] = flags, format('%.17g', used), out, granted
   return reply
 end
 
