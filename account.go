@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/hybridlimit/hybrid/exact"
@@ -15,8 +16,11 @@ import (
 //
 // It fails with ErrInvalidKey, ErrClosed or ctx.Err().
 func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
-	if err := l.usable(ctx, key, 0); err != nil {
+	if err := l.usable(key, 0); err != nil {
 		return Result{}, err
+	}
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
 	}
 	plan := l.planOf(key)
 	if plan.Never {
@@ -68,7 +72,7 @@ func (l *Limiter) recall(a *syncer.Account, known bool, plan *syncer.Plan) Resul
 //
 // It fails with ErrInvalidCost (n < 0 or n > 2^53), ErrInvalidKey or ErrClosed.
 func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
-	return l.adjust(ctx, key, n, (*syncer.Account).Refund)
+	return l.adjust(key, n, (*syncer.Account).Refund)
 }
 
 // Charge takes n tokens without asking: the cost of a request that became known
@@ -78,11 +82,11 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 //
 // It fails with ErrInvalidCost (n < 0 or n > 2^53), ErrInvalidKey or ErrClosed.
 func (l *Limiter) Charge(ctx context.Context, key string, n int64) error {
-	return l.adjust(ctx, key, n, (*syncer.Account).Charge)
+	return l.adjust(key, n, (*syncer.Account).Charge)
 }
 
-func (l *Limiter) adjust(ctx context.Context, key string, n int64, change func(*syncer.Account, int64) bool) error {
-	if err := l.usable(ctx, key, n); err != nil {
+func (l *Limiter) adjust(key string, n int64, change func(*syncer.Account, int64) bool) error {
+	if err := l.usable(key, n); err != nil {
 		return err
 	}
 	if n > slice.MaxTokens {
@@ -103,33 +107,43 @@ func (l *Limiter) adjust(ctx context.Context, key string, n int64, change func(*
 // It waits for Redis, StoreTimeout at most. It fails with ErrInvalidKey,
 // ErrClosed, ctx.Err(), or what kept Redis from doing it.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	if err := l.usable(ctx, key, 0); err != nil {
+	if err := l.usable(key, 0); err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	plan := l.planOf(key)
 	if plan.Never {
 		return nil
 	}
 	err := l.core.Reset(ctx, exact.CellKey(key), plan.Rule)
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("hybrid: Reset: %w", err)
 	}
-	return err
+	l.waits.wake()
+	return nil
 }
 
 // usable checks a call's arguments and that the limiter is open.
-func (l *Limiter) usable(ctx context.Context, key string, n int64) error {
+func (l *Limiter) usable(key string, n int64) error {
 	if err := check(key, n); err != nil {
 		return err
 	}
 	if l.core.Closed() {
 		return ErrClosed
 	}
-	return ctx.Err()
+	return nil
 }
 
 // planOf returns the plan of a key without making an account for it.
 func (l *Limiter) planOf(key string) *syncer.Plan {
+	if a, ok := l.core.Load(exact.CellKey(key)); ok {
+		return a.Plan()
+	}
 	if l.tiers != nil {
 		if p := l.tiers.planFor(key); p != nil {
 			return p

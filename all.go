@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hybridlimit/hybrid/exact"
 	"github.com/hybridlimit/hybrid/syncer"
@@ -28,12 +29,12 @@ func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
 	checks = append([]Check(nil), checks...)
 	for i := range checks {
 		if checks[i].Limiter == nil || checks[i].Limiter.node != n {
-			return Result{}, invalid("Check.Limiter", checks[i].Limiter, "a limiter of this node")
+			return Result{}, invalid("Check.Limiter", fmt.Sprintf("check %d", i), "a limiter of this node")
 		}
 		if checks[i].N == 0 {
 			checks[i].N = 1
 		}
-		if err := checks[i].Limiter.usable(ctx, checks[i].Key, checks[i].N); err != nil {
+		if err := checks[i].Limiter.usable(checks[i].Key, checks[i].N); err != nil {
 			return Result{}, err
 		}
 	}
@@ -88,12 +89,12 @@ func (c *Check) putBack(r Result) {
 	if r.Shadowed {
 		return // it was denied, and took nothing
 	}
-	undo := (*syncer.Account).Refund
+	undo := (*syncer.Account).PutBack
 	switch r.Path {
 	case PathFloor:
-		undo = (*syncer.Account).RefundFloor
+		undo = (*syncer.Account).PutBackFloor
 	case PathFallback:
-		undo = (*syncer.Account).RefundFallback
+		undo = (*syncer.Account).PutBackFallback
 	}
 	cell := exact.CellKey(c.Key)
 	for !undo(c.Limiter.core.Account(cell, c.Key), c.N) && !c.Limiter.core.Closed() {

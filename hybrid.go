@@ -3,6 +3,7 @@ package hybrid
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -33,7 +34,7 @@ func New(rdb redis.UniversalClient, opts *Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rdb == nil {
+	if isNil(rdb) {
 		return nil, invalid("rdb", "nil", "a Redis client")
 	}
 	store, err := exact.New(rdb, &exact.Options{Prefix: full.Prefix})
@@ -41,6 +42,15 @@ func New(rdb redis.UniversalClient, opts *Options) (*Node, error) {
 		return nil, err
 	}
 	return newNode(store, full), nil
+}
+
+// isNil sees a nil pointer of a concrete client too, which would crash later.
+func isNil(rdb redis.UniversalClient) bool {
+	if rdb == nil {
+		return true
+	}
+	v := reflect.ValueOf(rdb)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func newNode(store syncer.Store, opts Options) *Node {
@@ -97,7 +107,11 @@ func (n *Node) Limiter(name string, l Limit, opts *LimiterOptions) (*Limiter, er
 }
 
 // Flush settles with Redis now what this node has used, and returns when Redis
-// has answered or ctx ends. Slices stay on the node.
+// has answered or ctx ends. Slices stay on the node. It takes one operation per
+// key that is in touch with Redis, whether or not requests have paid for it.
+//
+// It fails with ErrClosed, ctx.Err(), or if Redis did not take all of it: what
+// it did not take is settled later or lapses.
 func (n *Node) Flush(ctx context.Context) error { return n.sync.Flush(ctx) }
 
 // Shutdown returns all slices to Redis, leaves the fleet and stops the node. It
@@ -154,13 +168,17 @@ func (l *Limiter) Limit(key string) Limit {
 // are forgotten and slices made for the old limit go back. Keys with a limit of
 // their own (LimitFor) keep it.
 //
-// It fails with ErrInvalidLimit and changes nothing then.
+// It fails with ErrInvalidLimit or ErrClosed, and changes nothing then.
 func (l *Limiter) SetLimit(l2 Limit) error {
 	if err := l2.Validate(); err != nil {
 		return err
 	}
+	if l.core.Closed() {
+		return ErrClosed
+	}
 	l.limit.Store(&l2)
 	l.core.SetPlan(l.plan(l2))
+	l.waits.wake()
 	return nil
 }
 

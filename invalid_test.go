@@ -72,8 +72,10 @@ func TestNewRefusesBadOptions(t *testing.T) {
 			t.Errorf("%+v: a node beside the error", c.opts)
 		}
 	}
-	_, err := New(nil, nil)
-	wantError(t, err, ErrInvalidOption, "rdb", "nil")
+	for _, none := range []redis.UniversalClient{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil)} {
+		_, err := New(none, nil)
+		wantError(t, err, ErrInvalidOption, "rdb", "nil")
+	}
 }
 
 func TestLimiterRefusesBadArguments(t *testing.T) {

@@ -32,7 +32,8 @@ type LimiterOptions struct {
 	// LimitFor gives keys limits of their own (tiers); false means the
 	// limiter's. It is called from any goroutine when a key is first seen and
 	// at its settles, at most once per SyncInterval and key, and never under a
-	// lock. An invalid limit or a panic is counted, logged once, and answered
+	// lock. It must answer from memory, in microseconds: settles of other keys
+	// wait for it. An invalid limit or a panic is counted, logged once, and answered
 	// with the limiter's own limit.
 	LimitFor func(key string) (Limit, bool)
 

@@ -61,9 +61,7 @@ func (t *tiers) limitFor(key string) (limit Limit, ok bool) {
 }
 
 func (t *tiers) bad(what string, why any) {
-	if core := t.lim.core; core != nil {
-		core.Counts.InvalidTiers.Add(1)
-	}
+	t.lim.core.Counts.InvalidTiers.Add(1)
 	t.badOnce.Do(func() {
 		t.lim.node.opts.Logger.Warn("hybrid: LimitFor gave no valid limit; the limiter's own holds", what, why)
 	})

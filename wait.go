@@ -17,18 +17,22 @@ func (l *Limiter) Wait(ctx context.Context, key string) error { return l.WaitN(c
 // is context.DeadlineExceeded, and with ErrExceedsBurst if n can never pass.
 // Otherwise it fails like AllowN.
 func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
-	if err := l.usable(ctx, key, n); err != nil || n == 0 {
+	if err := l.usable(key, n); err != nil {
 		return err
 	}
-	if plan := l.planOf(key); !plan.Fits(n) {
+	if n == 0 || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if plan := l.planOf(key); !plan.Fits(n) && !l.opts.Shadow {
 		return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, plan.Rule.Burst)
 	}
 	line, turn := l.waits.join(key)
 	defer l.waits.leave(key, line, turn)
-	if err := line.await(ctx, turn); err != nil {
+	if err := line.await(ctx, turn, l.core.Done()); err != nil {
 		return err
 	}
 	for {
+		news := l.waits.news()
 		r, err := l.AllowN(ctx, key, n)
 		switch {
 		case err != nil || r.Allowed:
@@ -36,7 +40,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 		case r.RetryAfter == Never:
 			return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, r.Limit)
 		}
-		if err := line.sleep(ctx, r.RetryAfter); err != nil {
+		if err := line.sleep(ctx, r.RetryAfter, news, l.core.Done()); err != nil {
 			return err
 		}
 	}
@@ -47,9 +51,27 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 type waits struct {
 	mu    sync.Mutex
 	lines map[string]*line
+	woken chan struct{} // closed and replaced when a limit has changed or a key was reset
 }
 
-func newWaits() *waits { return &waits{lines: make(map[string]*line)} }
+func newWaits() *waits {
+	return &waits{lines: make(map[string]*line), woken: make(chan struct{})}
+}
+
+// news returns a channel that is closed when it is worth asking again.
+func (w *waits) news() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.woken
+}
+
+// wake makes the first of each line ask again.
+func (w *waits) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.woken)
+	w.woken = make(chan struct{})
+}
 
 // line is the callers of one key, first come first served. The first one asks;
 // the others wait for their turn.
@@ -101,7 +123,7 @@ func (w *waits) leave(key string, ln *line, turn chan struct{}) {
 }
 
 // await waits for the caller's turn.
-func (ln *line) await(ctx context.Context, turn chan struct{}) error {
+func (ln *line) await(ctx context.Context, turn, closed <-chan struct{}) error {
 	select {
 	case <-turn:
 		return nil
@@ -116,13 +138,16 @@ func (ln *line) await(ctx context.Context, turn chan struct{}) error {
 	select {
 	case <-turn:
 		return nil
+	case <-closed:
+		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// sleep waits before the first caller asks again.
-func (ln *line) sleep(ctx context.Context, d time.Duration) error {
+// sleep waits before the first caller asks again: so long, or until there is
+// news.
+func (ln *line) sleep(ctx context.Context, d time.Duration, news, closed <-chan struct{}) error {
 	next := time.Now().Add(d)
 	if err := tooLate(ctx, next); err != nil {
 		return err
@@ -135,6 +160,10 @@ func (ln *line) sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-timer.C:
 		return nil
+	case <-news:
+		return nil
+	case <-closed:
+		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -3,6 +3,7 @@ package exact
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,8 +33,9 @@ func (s *Store) Heartbeat(ctx context.Context, member string, ttl time.Duration,
 
 // readFleet decodes {joined, member...}.
 func readFleet(f *slice.Fleet, c *call) {
-	f.Members, f.Joined, f.Err = nil, false, c.err
+	f.Members, f.Joined, f.Err, f.Lone = nil, false, c.err, false
 	if f.Err != nil {
+		f.Lone = strings.Contains(f.Err.Error(), "WRONGTYPE") // Redis 6 puts it behind words of its own
 		return
 	}
 	reply, _ := c.reply.([]any)

@@ -48,11 +48,13 @@ func (c *Cell) Take(n int64, dead *Watermark) (left int64, ok bool) {
 	}
 }
 
-// noteCost keeps the largest cost. A lost race with another cost is harmless:
-// the value guides sizing only, and both costs will be seen again.
+// noteCost keeps the largest cost.
 func (c *Cell) noteCost(n int64) {
-	if uint32(n) > c.cost.Load() {
-		c.cost.Store(uint32(n))
+	for {
+		old := c.cost.Load()
+		if uint32(n) <= old || c.cost.CompareAndSwap(old, uint32(n)) {
+			return
+		}
 	}
 }
 

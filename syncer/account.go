@@ -66,6 +66,7 @@ type contact struct {
 	idleTokens int64  // tokens in the cell when the agenda last looked
 	idleSince  int64  // ns, when it last saw them change
 	markedAt   int64  // ns, when it was last published as scarce
+	yieldedAt  int64  // µs of the store, the newest mark obeyed
 	plannedAt  int64  // ns, when the key's own limit was last asked for
 	user       string // the caller's key, where the account's is a digest of it and the limit depends on it
 }
@@ -106,6 +107,9 @@ func (a *Account) Retire(force bool) bool {
 	}
 	if !a.floorFull(now) {
 		a.lim.fresh.Spoil(now)
+	}
+	if c := a.contact; c != nil && c.bucketAt != 0 && a.fallbackLack(now) > 0 {
+		a.lim.forgotten.Store(now)
 	}
 	a.dead = true
 	return true

@@ -28,7 +28,7 @@ func (a *Account) apply(st *slice.Settle) {
 		a.lim.Counts.NotRun.Add(1)
 		c.lease.NotRun(&a.Cell)
 		c.counted += st.Usage.Spent
-		c.charged += st.Usage.Charged
+		c.owe(st.Usage.Charged)
 		c.fallback += st.Usage.Fallback
 	default:
 		a.lim.Counts.Unknown.Add(1)
@@ -120,7 +120,7 @@ func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
 // by the pace to sharing: far more than where sharing ends, or they would go
 // back and forth.
 func (a *Account) plenty(plan *Plan) float64 {
-	return max(float64(plan.Rule.Burst)/4, float64(4*a.contact.unit*a.sharers()))
+	return max(float64(plan.Rule.Burst)/4, 4*float64(a.contact.unit)*float64(a.sharers()))
 }
 
 // refusable returns the smallest cost that is known to be refused when so many

@@ -95,13 +95,23 @@ func (a *Account) join(n int64) (w *waiter, v Verdict, ok bool, err error) {
 // local decides a request from what may have arrived since the caller looked:
 // a slice or a denial. The caller holds mu.
 func (a *Account) local(n, now int64) (Verdict, bool) {
-	if _, ok := a.Cell.Take(n, &a.lim.s.Dead); ok {
+	if a.takeLocal(n) {
 		return Verdict{Allowed: true, Source: FromSlice}, true
 	}
 	if retry, ok := a.Denied(n, now); ok {
 		return Verdict{Source: FromMemo, Retry: retry}, true
 	}
 	return Verdict{}, false
+}
+
+// takeLocal takes from the slice, and asks for a refill like any other take.
+// The caller holds mu.
+func (a *Account) takeLocal(n int64) bool {
+	left, ok := a.Cell.Take(n, &a.lim.s.Dead)
+	if ok && a.Cell.Crossed(left, n) {
+		a.refill(a.lim.s.Now())
+	}
+	return ok
 }
 
 // leave takes a caller out that stops waiting. The answer may have come in the
@@ -171,6 +181,11 @@ func (a *Account) Refill() {
 	now := a.lim.s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.refill(now)
+}
+
+// refill is Refill for who holds mu.
+func (a *Account) refill(now int64) {
 	if a.dead || a.contact == nil {
 		return
 	}

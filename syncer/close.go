@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hybridlimit/hybrid/slice"
 )
@@ -17,7 +18,7 @@ func (s *Syncer) Add(cfg LimiterConfig) (*Limiter, bool, error) {
 	if _, ok := s.limiters[cfg.Name]; ok {
 		return nil, false, nil
 	}
-	l := &Limiter{s: s, name: cfg.Name, policy: cfg.Policy, planFor: cfg.PlanFor, table: slice.NewTable(s.ring)}
+	l := &Limiter{s: s, name: cfg.Name, policy: cfg.Policy, planFor: cfg.PlanFor, table: slice.NewTable(s.ring), done: make(chan struct{})}
 	l.plan.Store(cfg.Plan)
 	l.history.Set(s.Now(), max(s.cfg.Servers, 1))
 	s.limiters[cfg.Name] = l
@@ -44,20 +45,30 @@ func (s *Syncer) Limiters() []*Limiter {
 }
 
 // Flush settles what there is to settle, and waits for it.
-func (s *Syncer) Flush(ctx context.Context) error { return flush(ctx, s.Limiters()) }
+func (s *Syncer) Flush(ctx context.Context) error {
+	s.mu.Lock()
+	closing := s.closing
+	s.mu.Unlock()
+	if closing {
+		return ErrClosed
+	}
+	return flush(ctx, s.Limiters())
+}
 
 // flush settles the accounts of limiters that hold or owe something.
 func flush(ctx context.Context, limiters []*Limiter) error {
 	var waiting []*waiter
+	failed := false
 	for _, l := range limiters {
 		l.table.Range(func(a *Account) bool {
-			if w := a.flush(); w != nil {
+			w, down := a.flush()
+			failed = failed || down
+			if w != nil {
 				waiting = append(waiting, w)
 			}
 			return true
 		})
 	}
-	failed := false
 	for _, w := range waiting {
 		select {
 		case v := <-w.done:
@@ -73,24 +84,40 @@ func flush(ctx context.Context, limiters []*Limiter) error {
 }
 
 // flush joins the account's next settle if there is something to say. A closed
-// limiter's settle returns the slice.
-func (a *Account) flush() *waiter {
+// limiter's settle returns the slice. It returns no waiter if there is nothing
+// to say, or nobody to say it to: then down is true.
+//
+// What a user asks for is settled whether or not requests have paid for it: at
+// most one operation per key in touch with the store.
+func (a *Account) flush() (w *waiter, down bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.contact
-	if c == nil || a.lim.s.Down() || !c.inflight && !c.lease.Holds() && c.charged == 0 && c.fallback == 0 {
-		return nil
+	if c == nil || !c.inflight && !c.lease.Holds() && c.charged == 0 && c.fallback == 0 {
+		return nil, false
 	}
-	w := &waiter{done: make(chan Verdict, 1)}
+	if a.lim.s.Down() {
+		return nil, true
+	}
+	w = &waiter{done: make(chan Verdict, 1)}
 	c.waiting = append(c.waiting, w)
 	a.start(intent{})
-	return w
+	return w, false
+}
+
+// end stops the limiter's requests; false if it had ended.
+func (l *Limiter) end() bool {
+	first := !l.closed.Swap(true)
+	if first {
+		close(l.done)
+	}
+	return first
 }
 
 // Close returns the limiter's slices, waits for that within ctx, and forgets
 // its keys. Requests that wait get their answers; later ones ErrClosed.
 func (l *Limiter) Close(ctx context.Context) error {
-	if l.closed.Swap(true) {
+	if !l.end() {
 		return nil
 	}
 	err := flush(ctx, []*Limiter{l})
@@ -134,7 +161,7 @@ func (s *Syncer) Begin() bool {
 func (s *Syncer) Shutdown(ctx context.Context) error {
 	limiters := s.Limiters()
 	for _, l := range limiters {
-		l.closed.Store(true)
+		l.end()
 	}
 	err := flush(ctx, limiters)
 	s.stopOnce.Do(func() { close(s.stop) })
@@ -165,7 +192,11 @@ func (s *Syncer) leave(ctx context.Context, limiters []*Limiter) error {
 	for i, l := range limiters {
 		names[i] = l.name
 	}
-	return within(ctx, func() error { return s.store.Leave(ctx, s.cfg.Member, names) })
+	err := within(ctx, func() error { return s.store.Leave(ctx, s.cfg.Member, names) })
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("hybrid: leaving the fleet: %w", err)
+	}
+	return err
 }
 
 // within runs f and waits for it no longer than ctx, which f may ignore.

@@ -90,7 +90,10 @@ func TestShutdownWhileTheStoreIsDown(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		began := time.Now()
-		w.end()
+		w.Begin()
+		if err := w.Shutdown(context.Background()); !errors.Is(err, errUnsettled) {
+			t.Errorf("a slice could not go back, and Shutdown says %v", err)
+		}
 		equal(t, "it took", time.Since(began), time.Duration(0))
 	})
 }

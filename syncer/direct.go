@@ -12,30 +12,34 @@ import (
 // slice if they are there; otherwise the next settle charges them, which a tick
 // sends at the latest. ok is false if the account was retired.
 func (a *Account) Charge(n int64) (ok bool) {
-	return a.adjust(float64(n), func() bool {
-		_, took := a.Cell.Take(n, &a.lim.s.Dead)
-		return took
-	})
+	return a.adjust(float64(n), 1, func() bool { return a.takeLocal(n) })
 }
 
 // Refund gives back n tokens of an admission that did not happen after all: to
 // the slice, if they can have come from it, otherwise with the next settle. ok
 // is false if the account was retired.
-func (a *Account) Refund(n int64) (ok bool) {
-	return a.adjust(float64(-n), func() bool {
+func (a *Account) Refund(n int64) (ok bool) { return a.giveBack(n, 1) }
+
+// PutBack is Refund of an admission whose caller goes on with a denial: part of
+// one request, it does not pay for an operation of its own. What the slice
+// cannot take goes with the next settle that a request pays for.
+func (a *Account) PutBack(n int64) (ok bool) { return a.giveBack(n, 0) }
+
+func (a *Account) giveBack(n, pays int64) (ok bool) {
+	return a.adjust(float64(-n), pays, func() bool {
 		c := a.contact
 		return c != nil && c.lease.GiveBack(&a.Cell, n, &a.lim.s.Dead)
 	})
 }
 
-// RefundFloor is Refund of an admission by the floor.
-func (a *Account) RefundFloor(n int64) (ok bool) {
-	return a.adjust(float64(-n), func() bool { return a.floor.Put(n) })
+// PutBackFloor is PutBack of an admission by the floor.
+func (a *Account) PutBackFloor(n int64) (ok bool) {
+	return a.adjust(float64(-n), 0, func() bool { return a.floor.Put(n) })
 }
 
-// RefundFallback is Refund of an admission by the failure policy.
-func (a *Account) RefundFallback(n int64) (ok bool) {
-	return a.adjust(float64(-n), func() bool {
+// PutBackFallback is PutBack of an admission by the failure policy.
+func (a *Account) PutBackFallback(n int64) (ok bool) {
+	return a.adjust(float64(-n), 0, func() bool {
 		c := a.contact
 		if c == nil || c.fallback < float64(n) {
 			return false
@@ -48,8 +52,9 @@ func (a *Account) RefundFallback(n int64) (ok bool) {
 	})
 }
 
-// adjust changes the account by tokens, locally if it can be done.
-func (a *Account) adjust(tokens float64, local func() bool) bool {
+// adjust changes the account by tokens, locally if it can be done; otherwise
+// with its next settle, towards which it pays so many operations.
+func (a *Account) adjust(tokens float64, pays int64, local func() bool) bool {
 	s := a.lim.s
 	now := s.Now()
 	a.mu.Lock()
@@ -63,12 +68,17 @@ func (a *Account) adjust(tokens float64, local func() bool) bool {
 	}
 	c := a.inContact(now)
 	a.leaveOldWindow(a.Plan(), now)
-	c.charged += tokens
-	c.earn(1)
+	c.owe(tokens)
+	c.earn(pays)
 	if !c.inflight {
 		s.agenda.set(a, now+s.tick())
 	}
 	return true
+}
+
+// owe adds to what the next settle charges, within what a settle can say.
+func (c *contact) owe(tokens float64) {
+	c.charged = min(max(c.charged+tokens, -slice.MaxTokens), slice.MaxTokens)
 }
 
 // Read asks the store for the state of a key and changes nothing, here or
@@ -92,6 +102,9 @@ func (l *Limiter) Reset(ctx context.Context, key string, rule slice.Rule) error 
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.told.forget()
+		if c := a.contact; c != nil {
+			c.charged, c.fallback = 0, 0
+		}
 		a.forgetDenial(l.s.Now())
 	}
 	return nil

@@ -93,7 +93,7 @@ func TestARefundToTheFloor(t *testing.T) {
 		time.Sleep(time.Minute)
 		equal(t, "the floor", floorOf(l, "k"), 50)
 		a, _ := l.Load("k")
-		a.RefundFloor(7)
+		a.PutBackFloor(7)
 		equal(t, "after a refund", floorOf(l, "k"), 7)
 	})
 }

@@ -37,10 +37,10 @@ type queued struct {
 const (
 	mostCalls = 8  // calls under way at once
 	mostBatch = 64 // accounts in one call
-	// settleTimeout is how long a settle may stay in flight before its outcome
-	// counts as unknown. It is longer than callers wait, or every hiccup of the
-	// store would make all slices in flight unknown.
-	settleTimeout = time.Second
+	// leastPatience is how long a settle may at least stay in flight before its
+	// outcome counts as unknown. It is longer than callers usually wait, or
+	// every hiccup of the store would make all slices in flight unknown.
+	leastPatience = time.Second
 )
 
 // submit queues an account whose settle was started. It never blocks.
@@ -156,7 +156,7 @@ func (d *dispatch) send(batch []queued) {
 		}
 	}
 	if len(said) > 0 {
-		timer := time.AfterFunc(settleTimeout, f.abandon)
+		timer := time.AfterFunc(max(leastPatience, d.s.cfg.StoreTimeout), f.abandon)
 		defer timer.Stop()
 		d.s.store.Settle(context.Background(), said)
 		d.s.Counts.Calls.Add(1)

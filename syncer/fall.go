@@ -51,7 +51,7 @@ func (a *Account) fallLocal(n, now int64) (bool, time.Duration) {
 	}
 	c := a.contact
 	if c.bucketAt == 0 {
-		c.bucket.Set(a.fallbackStart(size), now)
+		c.bucket.Set(a.fallbackStart(size, now), now)
 		c.bucketAt = max(now, 1)
 	}
 	if !c.bucket.Take(now, n, size) {
@@ -88,12 +88,18 @@ func (a *Account) fallbackSize() precheck.Size {
 
 // fallbackStart is what the bucket holds when an outage begins: the share of
 // what was free when the store last spoke, and all of it for a key that it was
-// never asked about, or so long ago that it would have filled since.
-func (a *Account) fallbackStart(size precheck.Size) float64 {
-	if a.told.full(a.lim.s.Now()) {
-		return size.Cap
+// never asked about, or so long ago that it would have filled since. Where a
+// bucket that was not full has been evicted nobody can say whose it was: every
+// later one starts as if it had been that.
+func (a *Account) fallbackStart(size precheck.Size, now int64) float64 {
+	start := size.Cap
+	if !a.told.full(now) {
+		start = min(start, a.share(float64(a.told.free.Load())))
 	}
-	return min(size.Cap, a.share(float64(a.told.free.Load())))
+	if forgotten := a.lim.forgotten.Load(); forgotten != 0 {
+		start = min(start, size.Rate*float64(now-forgotten))
+	}
+	return start
 }
 
 // fallbackLack returns what the bucket lacks, which is what the account may be

@@ -16,12 +16,14 @@ type Limiter struct {
 	policy  Policy
 	planFor func(key string) *Plan // nil: all keys have the limiter's plan
 	table   *slice.Table[*Account]
+	done    chan struct{} // closed when the limiter is
 
 	// Atomics: read by requests, written by the heartbeat or by the user.
 	plan       atomic.Pointer[Plan]
 	roster     atomic.Pointer[[]string] // nil: the fleet was never heard of
 	floorFrom  atomic.Int64             // ns, floors are earned from then on
 	floorUntil atomic.Int64             // ns, the registration is trusted until then
+	forgotten  atomic.Int64             // ns, when a fallback bucket that was not full was last evicted; 0: never
 	history    precheck.History
 	fresh      precheck.Fresh
 	closed     atomic.Bool
@@ -182,6 +184,9 @@ func (a *Account) forgetDenial(now int64) {
 	}
 	a.memo.Store(nil)
 }
+
+// Done is closed when the limiter takes no more requests.
+func (l *Limiter) Done() <-chan struct{} { return l.done }
 
 // Closed reports whether the limiter takes no more requests.
 func (l *Limiter) Closed() bool { return l.closed.Load() }

@@ -37,13 +37,18 @@ func (m *members) tick(now int64) {
 	}
 	wait := jitter(int64(heartbeatEvery))
 	if m.s.breaker.open.Load() {
-		wait = m.s.tick()
+		wait = min(wait, m.s.tick())
 	}
 	m.due.Store(now + wait)
 	m.s.background(func() {
 		defer m.beating.Store(false)
 		m.beat()
 	})
+}
+
+// wait returns how long the loop may sleep before the next heartbeat.
+func (m *members) wait(now int64) time.Duration {
+	return max(time.Duration(m.due.Load()-now), agendaPause)
 }
 
 // beat registers this node with all fleets and takes over what they look like.
@@ -62,18 +67,21 @@ func (m *members) beat() {
 	s.store.Heartbeat(context.Background(), s.cfg.Member, memberTTL, fleets)
 	inTime := alive.Stop()
 	now := s.Now()
-	var err error
+	answered, err := false, error(nil)
 	for i, f := range fleets {
+		answered = answered || f.Err == nil || f.Lone
 		if f.Err != nil {
 			err = f.Err
 			continue
 		}
 		limiters[i].joined(f, sentAt, now)
 	}
+	// A part of the store that is down (a shard, one key) fails the calls that
+	// need it; those that do not go on.
 	switch {
-	case err != nil && inTime:
+	case !answered && inTime:
 		s.breaker.failing(now, err)
-	case err == nil:
+	case answered:
 		s.latency.Store((7*s.latency.Load() + now - sentAt) / 8)
 		s.breaker.succeeded(now, now-sentAt)
 		s.warnSlow(now - sentAt)

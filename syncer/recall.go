@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hybridlimit/hybrid/slice"
 )
@@ -19,8 +20,15 @@ type recall struct {
 	mu    sync.Mutex
 	marks []slice.Mark // to be published with the next tick
 
-	since int64 // µs of the store, newest mark read; owned by the loop's poll
+	// Owned by the poll.
+	since   int64 // µs of the store, newest mark read
+	crowded bool  // the last poll read as many as it may
 }
+
+// Marks carry the time of their publication, by the clock that the publisher
+// heard last. Clocks of nodes and shards differ by round trips, so polls overlap;
+// an account remembers the newest mark that it has obeyed.
+const markOverlap = int64(time.Second / time.Microsecond)
 
 const (
 	mostMarks     = 128 // published per tick
@@ -47,7 +55,7 @@ func (r *recall) notice(a *Account, cost int64, st *slice.Settle, period, now in
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.marks) < mostMarks {
-		r.marks = append(r.marks, slice.Mark{Account: scarceID(a.lim.name, a.key), Cost: cost, At: g.Clock})
+		r.marks = append(r.marks, slice.Mark{Account: scarceID(a.lim.name, a.key), Cost: cost})
 	}
 }
 
@@ -58,6 +66,10 @@ func (r *recall) sync(ctx context.Context, holding bool) {
 	marks := r.marks
 	r.marks = nil
 	r.mu.Unlock()
+	clock := r.s.Now()/1000 + r.s.clock.Load()
+	for i := range marks {
+		marks[i].At = clock
+	}
 	if len(marks) > 0 {
 		if err := r.s.store.Mark(ctx, marks); err != nil {
 			r.s.Counts.MarkErrors.Add(1)
@@ -66,32 +78,38 @@ func (r *recall) sync(ctx context.Context, holding bool) {
 	if !holding {
 		return
 	}
-	read, err := r.s.store.Marks(ctx, r.since, mostMarksRead)
+	since := min(r.since, clock) - markOverlap
+	if r.crowded {
+		since = r.since // there is more than one poll reads
+	}
+	read, err := r.s.store.Marks(ctx, since, mostMarksRead)
 	if err != nil {
 		r.s.Counts.MarkErrors.Add(1)
 		return
 	}
+	r.since, r.crowded = clock, len(read) == mostMarksRead
 	for _, m := range read {
-		r.since = max(r.since, m.At)
+		r.since = m.At // they come in the order of time
 		if a := r.s.byScarceID(m.Account); a != nil {
-			a.yield(m.Cost)
+			a.yield(m)
 		}
 	}
 }
 
 // yield gives back what this node does not use in one sync interval, or
 // everything if that is less than the cost which was refused.
-func (a *Account) yield(cost int64) {
+func (a *Account) yield(m slice.Mark) {
 	now := a.lim.s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.contact
-	if a.dead || c == nil || c.inflight || !c.lease.Holds() {
+	if a.dead || c == nil || c.inflight || !c.lease.Holds() || m.At <= c.yieldedAt {
 		return
 	}
+	c.yieldedAt = m.At
 	tokens := a.Cell.Tokens()
 	keep := int64(c.demand.over(int64(a.lim.s.cfg.SyncInterval), a.Plan().horizon))
-	if tokens-keep < cost {
+	if tokens-keep < m.Cost {
 		keep = 0
 	}
 	if tokens > keep && a.attempt(intent{kind: giveBack, keep: keep}, now) {

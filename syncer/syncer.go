@@ -108,7 +108,7 @@ func (s *Syncer) loop() {
 		case <-timer.C:
 		}
 		s.members.tick(s.Now())
-		timer.Reset(s.runAgenda())
+		timer.Reset(min(s.runAgenda(), s.members.wait(s.Now())))
 	}
 }
 
