@@ -24,8 +24,9 @@
 // The part over is chosen with [Accuracy]: 0 for [Strict] and [Exact], 0.1 for
 // [Balanced]. docs/accuracy.md has the proof and what it assumes.
 //
-// Redis executes at most one operation per request, whatever the traffic; far
-// from the limit, and far beyond it, nearly none.
+// Redis executes at most one operation (an account settled) per request,
+// whatever the traffic; far from the limit, and far beyond it, nearly none. Only
+// Flush and Close settle what no request has paid for: each key once.
 //
 // A call waits for Redis for Options.StoreTimeout at most. What it gets then is
 // the limiter's [FailurePolicy], never an error.

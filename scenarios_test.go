@@ -29,7 +29,7 @@ var scenarios = []scenario{
 	{"1000/min, uniform, 10×", PerMinute(1000), uniform, 10, false},
 	{"1000/min, one node, 140 %", PerMinute(1000), oneNode, 1.4, false},
 	{"1000/min, hopping node, 140 %", PerMinute(1000), hopping, 1.4, true},
-	{"1000/min, node with the least, 140 %", PerMinute(1000), adversarial, 1.4, false},
+	{"1000/min, node with the least, 140 %", PerMinute(1000), adversarial, 1.4, true},
 	{"10,000/min, uniform, 50 %", PerMinute(10000), uniform, 0.5, false},
 	{"10,000/min, uniform, 140 %", PerMinute(10000), uniform, 1.4, false},
 	{"100/min, uniform, 50 %", PerMinute(100), uniform, 0.5, false},

@@ -13,6 +13,7 @@ type Stats struct {
 	Calls        uint64 // calls to Redis that carried operations
 	Evictions    uint64 // keys forgotten because of MaxKeys
 	HooksDropped uint64 // events that the hooks were too slow for
+	RecallErrors uint64 // failed exchanges of which keys are scarce
 }
 
 // LimiterStats counts the decisions and the costs of one limiter. Requests
@@ -99,6 +100,7 @@ func (n *Node) Stats() Stats {
 		Calls:        n.sync.Counts.Calls.Load(),
 		Evictions:    n.sync.Evictions(),
 		HooksDropped: n.events.dropped.Load(),
+		RecallErrors: n.sync.Counts.MarkErrors.Load(),
 	}
 	for _, l := range n.sync.Limiters() {
 		one := limiterStats(l)

@@ -8,7 +8,7 @@ import (
 
 // breaker tells whether it makes sense to wait for the store. It opens when at
 // least three calls have failed, the first of them made twice the time ago that
-// a call may wait, and none has succeeded since, or when more than one call in twenty of a full second took
+// a call may wait, and none has succeeded since, or when more than ten calls, and one in twenty, of the running second took
 // longer than that time: such a store turns every wait into a failure. While it
 // is open nobody waits; the heartbeat alone probes, and its first answer in
 // time closes it.
@@ -30,6 +30,7 @@ const (
 	leastFailures = 3
 	leastSample   = 20 // calls in a second before its slow part is judged
 	slowPart      = 20 // one in so many
+	leastSlow     = 10 // calls of one pause, which is no slow store
 )
 
 // succeeded records a call that was answered after took ns.
@@ -68,7 +69,7 @@ func (b *breaker) count(now int64, slow bool) {
 	if slow {
 		b.slow++
 	}
-	if b.calls >= leastSample && b.slow*slowPart > max(b.calls, 10*leastSample) {
+	if b.calls >= leastSample && b.slow > max(b.calls/slowPart, leastSlow) {
 		b.turn(true, errSlow)
 	}
 }
