@@ -49,26 +49,31 @@ func (e *explorer) visitActs(w world, depth int) error {
 // more than one bucket of the whole size would.
 func TestFloorsNeverExceedTheWholeExhaustively(t *testing.T) {
 	cases := []struct {
-		nodes, up, depth int
-		whole            Size
+		nodes, up, lapsed, depth int
+		whole                    Size
 	}{
-		{1, 1, 9, Size{Cap: 3, Rate: perTick(1)}},
-		{2, 2, 7, Size{Cap: 4, Rate: perTick(1)}},
-		{2, 1, 7, Size{Cap: 4, Rate: perTick(2)}},
-		{2, 0, 7, Size{Cap: 4, Rate: perTick(4)}},
-		{3, 3, 6, Size{Cap: 6, Rate: perTick(1.5)}},
-		{3, 2, 6, Size{Cap: 6, Rate: perTick(3)}},
-		{3, 1, 6, Size{Cap: 2, Rate: perTick(1)}},
+		{1, 1, 0, 9, Size{Cap: 3, Rate: perTick(1)}},
+		{2, 2, 0, 7, Size{Cap: 4, Rate: perTick(1)}},
+		{2, 1, 0, 7, Size{Cap: 4, Rate: perTick(2)}},
+		{2, 0, 0, 7, Size{Cap: 4, Rate: perTick(4)}},
+		{3, 3, 0, 6, Size{Cap: 6, Rate: perTick(1.5)}},
+		{3, 2, 0, 6, Size{Cap: 6, Rate: perTick(3)}},
+		{3, 1, 0, 6, Size{Cap: 2, Rate: perTick(1)}},
+		{2, 2, 1, 7, Size{Cap: 4, Rate: perTick(0.5)}},
+		{2, 2, 2, 7, Size{Cap: 4, Rate: perTick(0.5)}},
+		{3, 3, 1, 6, Size{Cap: 6, Rate: perTick(0.5)}},
 	}
 	for _, c := range cases {
-		t.Run(fmt.Sprintf("%d of %d nodes", c.up, c.nodes), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d of %d nodes, %d lapsed", c.up, c.nodes, c.lapsed), func(t *testing.T) {
 			t.Parallel()
 			depth := c.depth
 			if testing.Short() || raceEnabled {
 				depth -= 2
 			}
 			e := explorer{seen: map[uint64]int{}, seed: maphash.MakeSeed()}
-			if err := e.visit(newWorld(c.nodes, c.up, c.whole), depth); err != nil {
+			w := newWorld(c.nodes, c.up, c.whole)
+			w.silence(c.lapsed)
+			if err := e.visit(w, depth); err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%d worlds", len(e.seen))
@@ -85,7 +90,9 @@ func TestFloorsNeverExceedTheWholeInLongHistories(t *testing.T) {
 			Cap:  float64(rapid.IntRange(1, 20).Draw(t, "cap")),
 			Rate: perTick(rapid.Float64Range(0.01, 8).Draw(t, "rate")),
 		}
-		w := newWorld(nodes, rapid.IntRange(0, nodes).Draw(t, "up"), whole)
+		up := rapid.IntRange(0, nodes).Draw(t, "up")
+		w := newWorld(nodes, up, whole)
+		w.silence(rapid.IntRange(0, up).Draw(t, "lapsed"))
 		steps := rapid.SliceOfN(rapid.IntRange(-2*nodes, nodes*acts-1), 50, 400).Draw(t, "steps")
 		for _, s := range steps {
 			if s < 0 {

@@ -21,14 +21,15 @@ const (
 	ttl  = 2 * tick // of a registration
 )
 
-// member is one node of the world. Nothing in it points to anything mutable, so
-// a world is copied by copying its members.
+// member is one node of the world, and what it knows of the key's limiter.
+// Nothing in it points to anything mutable, so a world is copied by copying its
+// members.
 type member struct {
 	up         bool
 	registered bool
-	since      int64 // start of the registration
-	score      int64 // its last refresh
-	serving    bool  // the registration is old enough for a floor
+	score      int64 // the last refresh of its registration
+	from       int64 // floors are earned from then on
+	until      int64 // it trusts its registration until then
 	past       *past // its History
 	fresh      int64 // its Fresh
 	cell       bool  // it knows the key
@@ -37,13 +38,28 @@ type member struct {
 
 func newWorld(nodes, up int, whole Size) world {
 	w := world{whole: whole, ideal: whole.Cap, nodes: make([]member, nodes)}
-	for i := range up {
-		w.nodes[i].up = true
+	for i := range w.nodes {
+		w.leave(&w.nodes[i])
+		w.nodes[i].up = i < up
 	}
-	for range 8 { // all who are up have full floors
+	w.settle() // all who are up have full floors
+	return w
+}
+
+// settle lets so much time pass that all floors are full.
+func (w *world) settle() {
+	for range 20 {
 		w.tick()
 	}
-	return w
+}
+
+// silence makes the first n nodes, who know the key, lapse long ago.
+func (w *world) silence(n int) {
+	for i := range n {
+		w.visit(&w.nodes[i])
+		w.nodes[i].up = false
+	}
+	w.settle()
 }
 
 func (w *world) clone() world {
@@ -79,27 +95,25 @@ func (w *world) tick() {
 	for i := range w.nodes {
 		if m := &w.nodes[i]; m.up {
 			w.heartbeat(m)
-		} else if m.serving && w.now-m.score >= ttl {
-			w.stop(m) // its timer: the registration could not be refreshed
 		}
 	}
 }
 
+// heartbeat refreshes a registration. A new one makes the floors start again,
+// empty, when it is one TTL old; until then they cannot be used.
 func (w *world) heartbeat(m *member) {
-	if !w.alive(m) {
-		w.stop(m)
-		m.registered, m.since = true, w.now
-	}
-	m.score = w.now
-	if w.now-m.since < ttl {
-		return
-	}
-	if !m.serving {
-		m.serving = true
-		m.asFresh(func(f *Fresh) { f.Start(w.now) })
-	}
+	joined := !w.alive(m)
+	m.registered, m.score = true, w.now
 	m.setM(w.now, w.members())
+	if joined {
+		m.from = w.now + ttl
+		m.asFresh(func(f *Fresh) { f.Start(m.from) })
+	}
+	m.until = w.now + ttl
 }
+
+// open reports whether the node may use its floors.
+func (w *world) open(m *member) bool { return m.from <= w.now && w.now < m.until }
 
 func (w *world) alive(m *member) bool { return m.registered && w.now-m.score < ttl }
 
@@ -112,15 +126,11 @@ func (w *world) members() (n int) {
 	return n
 }
 
-func (w *world) stop(m *member) {
-	m.serving = false
-	m.asFresh((*Fresh).Stop)
-	m.setM(w.now, 0)
-}
-
+// leave ends a node's registration and its process: when it comes up again it
+// knows nothing.
 func (w *world) leave(m *member) {
-	m.up, m.registered = false, false
-	w.stop(m)
+	*m = member{}
+	m.setM(w.now, 1)
 }
 
 // visit returns the node's floor of the key, which it makes at first use.
@@ -132,15 +142,23 @@ func (w *world) visit(m *member) *Floor {
 		})
 		m.cell = true
 	}
+	m.floor.NotBefore(m.from)
 	return &m.floor
 }
 
 func (w *world) take(m *member, n int64) bool {
-	if !w.visit(m).Take(w.now, n, w.whole, m.history()) {
+	if !w.open(m) || !w.visit(m).Take(w.now, n, w.whole, m.history()) {
 		return false
 	}
 	w.ideal -= float64(n)
 	return true
+}
+
+// put takes one admission back, which gives the ideal bucket a token too.
+func (w *world) put(m *member) {
+	if m.floor.Put(1) {
+		w.ideal = min(w.whole.Cap, w.ideal+1)
+	}
 }
 
 func (w *world) drain(m *member) {
@@ -175,10 +193,14 @@ func (w *world) act(i, what int) {
 		w.leave(m)
 	case 5:
 		w.visit(m).Suspend(w.now + tick)
+	case 6:
+		w.visit(m).Owed(w.now, w.whole, m.history())
+	case 7:
+		w.put(m)
 	}
 }
 
-const acts = 6
+const acts = 8
 
 // check drains a copy of the world at one instant: were the ideal bucket to go
 // below zero, the admissions of some interval would exceed its bound.
@@ -200,11 +222,10 @@ func (w *world) String() string {
 	fmt.Fprintf(&b, "%.6f", w.ideal)
 	for i := range w.nodes {
 		m := &w.nodes[i]
-		fmt.Fprintf(&b, "|%t %t %d %d %t %d %t %.6f %d %d", m.up, m.registered, m.since-w.now, m.score-w.now,
-			m.serving, m.fresh-w.now, m.cell, m.floor.level, m.floor.at-w.now, int64(m.floor.off)*offUnit-w.now)
-		if m.past != nil {
-			fmt.Fprint(&b, m.past.lost, m.past.segments)
-		}
+		fmt.Fprintf(&b, "|%t %t %d %d %d %d", m.up, m.registered, m.score-w.now, m.from-w.now, m.until-w.now, m.fresh-w.now)
+		f := &m.floor
+		fmt.Fprintf(&b, " %t %.6f %d %d %d ", m.cell, f.level, f.at-w.now, f.spent, int64(f.off)*offUnit-w.now)
+		fmt.Fprint(&b, m.past.lost, m.past.segments)
 	}
 	return b.String()
 }

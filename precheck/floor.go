@@ -10,7 +10,7 @@ import "math"
 // the fleet changes. That rests on three rules: the floor is a level and is
 // clipped at every fleet size that it has lived through, it earns only its
 // share of each moment, and nobody starts with more than a never-used floor
-// would have ([Fresh]).
+// would have ([Fresh]), also not after its registration lapsed ([Floor.NotBefore]).
 //
 // Sizes are passed as whole, φ·(B, r) of the fleet; the history divides them.
 // For a fixed window pass half of both, since a window may see a full floor and
@@ -82,9 +82,6 @@ func (f *Floor) Suspend(until int64) {
 	f.off = max(f.off, uint32(min(units, math.MaxUint32)))
 }
 
-// Suspended reports whether the floor is off.
-func (f *Floor) Suspended(now int64) bool { return now < f.resumes() }
-
 // Full reports whether the floor is as good as a never-used one, so that it can
 // be forgotten freely. A suspended floor remembers the suspension.
 func (f *Floor) Full(now int64, whole Size, h *History) bool {
@@ -92,8 +89,10 @@ func (f *Floor) Full(now int64, whole Size, h *History) bool {
 	return now >= f.resumes() && f.level >= h.Share(bounded(whole)).Cap
 }
 
-// NotBefore says that the node's registration is only as old as from: a floor
-// from before it starts again, empty, at that moment.
+// NotBefore says that the node's floors are earned from the moment from: a floor
+// from before it starts again, empty, then. What it owes, it still owes. Call it
+// before each other use: a floor that was brought past from does not show any
+// more that it is older.
 func (f *Floor) NotBefore(from int64) {
 	if f.at < from {
 		f.level, f.at = 0, from

@@ -84,30 +84,87 @@ func TestASuspendedFloorNeitherServesNorEarns(t *testing.T) {
 	f.Take(0, 5, whole, h)
 	f.Suspend(4 * tick)
 	f.Suspend(2 * tick) // not cut short
-	if f.Take(4*tick-1, 1, whole, h) || !f.Suspended(4*tick-1) || f.Level(0, whole, h) != 0 {
+	if f.Take(4*tick-1, 1, whole, h) || f.Level(0, whole, h) != 0 {
 		t.Error("served while suspended")
 	}
 	if f.Full(3*tick, whole, h) {
 		t.Error("a suspension must not be forgotten")
 	}
-	if got := f.Level(5*tick, whole, h); got != 6 || f.Suspended(5*tick) {
+	if got := f.Level(5*tick, whole, h); got != 6 {
 		t.Errorf("level %g, want the 5 left and one tick", got)
 	}
 	f.Suspend(5*tick + 1)
-	if !f.Suspended(6*tick - 1) {
+	if f.Take(6*tick-1, 1, whole, h) || !f.Take(6*tick, 1, whole, h) {
 		t.Error("a suspension is rounded up")
 	}
 }
 
-func TestALapseEmptiesTheFloor(t *testing.T) {
+func TestAFloorFromBeforeALapseStartsAgainEmpty(t *testing.T) {
 	f, whole, h := aFloor()
-	h.Set(tick, 0)
-	if f.Take(tick, 1, whole, h) || f.Owed(tick, whole, h) != 0 {
-		t.Error("a node without registration has no floor")
+	f.Take(0, 4, whole, h)
+	f.NotBefore(5 * tick)
+	for _, now := range []int64{tick, 5 * tick} {
+		if f.Level(now, whole, h) != 0 || f.Take(now, 1, whole, h) || f.Full(now, whole, h) {
+			t.Errorf("at tick %d there is something left", now/tick)
+		}
 	}
-	h.Set(5*tick, 2)
-	if got := f.Level(6*tick, whole, h); got != 1 {
-		t.Errorf("level %g, want one tick from empty", got)
+	if got := f.Owed(5*tick, whole, h); got != 4 {
+		t.Errorf("owed %g, want the 4 from before", got)
+	}
+	f.NotBefore(5 * tick) // the same registration: said again at each use
+	if got := f.Level(7*tick, whole, h); got != 2 {
+		t.Errorf("level %g, want two ticks from empty", got)
+	}
+	f.NotBefore(5 * tick)
+	if got := f.Level(7*tick, whole, h); got != 2 {
+		t.Errorf("level %g, emptied twice by one lapse", got)
+	}
+}
+
+// It does not matter that nobody came while the registration was new.
+func TestALapseIsNoticedLater(t *testing.T) {
+	f, whole, h := aFloor()
+	h.Set(5*tick, 4)
+	f.Suspend(9 * tick)
+	f.NotBefore(7 * tick)
+	if f.Take(9*tick-1, 1, whole, h) {
+		t.Error("a lapse ended the suspension")
+	}
+	if got := f.Level(13*tick, whole, h); got != 2 {
+		t.Errorf("level %g, want four ticks of a half, after the suspension", got)
+	}
+}
+
+func TestPutGivesBackWhatWasTaken(t *testing.T) {
+	f, whole, h := aFloor()
+	if f.Put(1) {
+		t.Error("nothing was taken")
+	}
+	f.Take(0, 6, whole, h)
+	if f.Put(7) || !f.Put(2) || f.Put(5) {
+		t.Error("what was taken can be given back once")
+	}
+	if got := f.Level(0, whole, h); got != 6 {
+		t.Errorf("level %g, want 10 less 6 and 2 back", got)
+	}
+	if got := f.Owed(0, whole, h); got != 4 {
+		t.Errorf("owed %g, want 6 less 2", got)
+	}
+	if f.Put(1) || f.Level(0, whole, h) != 6 {
+		t.Error("what was reported is the account's to give back")
+	}
+}
+
+func TestPutNeverExceedsTheShare(t *testing.T) {
+	f, whole, h := aFloor()
+	f.Take(0, 6, whole, h)
+	if !f.Put(6) || f.Level(4*tick, whole, h) != 10 {
+		t.Error("a floor that was earned again is full, and no more")
+	}
+	f.Take(4*tick, 10, whole, h)
+	h.Set(5*tick, 5)
+	if !f.Put(10) || f.Level(5*tick, whole, h) != 4 {
+		t.Error("what comes back is clipped by the present fleet")
 	}
 }
 

@@ -10,8 +10,8 @@ import "sync/atomic"
 // The zero Fresh has no floor.
 //
 // The word is the moment since which such a floor has been earning, plus 1;
-// 0 means that this node is not registered. Writers: the heartbeat (Start,
-// Stop) and whoever evicts (Spoil). Readers: whoever starts a floor.
+// 0 means that this node was never registered. Writers: the heartbeat (Start)
+// and whoever evicts (Spoil). Readers: whoever starts a floor.
 // Order: Spoil comes before the evicted entry leaves the table, and Level is read
 // after the new entry has entered it. Otherwise an entry made before its key's
 // last one was evicted could start with a level from before the Spoil.
@@ -19,11 +19,9 @@ type Fresh struct {
 	since atomic.Int64
 }
 
-// Start says that the registration is old enough: floors are earned from now.
-func (f *Fresh) Start(now int64) { f.since.Store(now + 1) }
-
-// Stop says that the registration lapsed or could not be refreshed: no floor.
-func (f *Fresh) Stop() { f.since.Store(0) }
+// Start says that the registration is new and old enough at the moment from,
+// which may lie ahead: floors are earned from then on.
+func (f *Fresh) Start(from int64) { f.since.Store(from + 1) }
 
 // Spoil says that a floor that was not full has been forgotten: nobody can say
 // whose, so every floor that is started later earns from now.

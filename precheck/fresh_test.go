@@ -18,6 +18,7 @@ func TestAFreshFloorStartsEmptyAndIsEarned(t *testing.T) {
 	f.Spoil(tick)
 	want(tick, 0, false) // which a spoil does not change
 	f.Start(tick)
+	want(0, 0, true) // announced before it is old enough
 	want(tick, 0, true)
 	want(4*tick, 3, true)
 	want(100*tick, 10, true)
@@ -27,12 +28,16 @@ func TestAFreshFloorStartsEmptyAndIsEarned(t *testing.T) {
 	want(101*tick, 0, true)
 	f.Spoil(50 * tick) // a late caller takes nothing back
 	want(102*tick, 2, true)
-	f.Stop()
-	want(102*tick, 0, false)
+	f.Start(110 * tick) // the registration lapsed
+	f.Spoil(103 * tick)
+	want(104*tick, 0, true)
+	want(112*tick, 4, true)
 }
 
-// A Stop is never undone by a Spoil that runs at the same time.
-func TestStopBeatsSpoil(t *testing.T) {
+// A new registration is never undone by a Spoil that runs at the same time.
+func TestStartBeatsSpoil(t *testing.T) {
+	whole, h := Size{Cap: 100, Rate: 1}, new(History)
+	h.Set(0, 1)
 	for range 200 {
 		var f Fresh
 		f.Start(0)
@@ -40,10 +45,10 @@ func TestStopBeatsSpoil(t *testing.T) {
 		for now := range int64(4) {
 			wg.Go(func() { f.Spoil(now) })
 		}
-		wg.Go(f.Stop)
+		wg.Go(func() { f.Start(10) })
 		wg.Wait()
-		if _, ok := f.Level(10, Size{}, new(History)); ok {
-			t.Fatal("a floor after Stop")
+		if level, _ := f.Level(12, whole, h); level != 2 {
+			t.Fatalf("level %g, want what is earned since the new start", level)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 func FuzzFloor(f *testing.F) {
 	f.Add(20.0, 1e-8, []byte{0, 2, 1, 5, 2, 0, 0, 9, 3, 40, 1, 1})
 	f.Add(1e15, 1.0, []byte{0, 1, 1, 255, 2, 255, 0, 0, 4, 200, 1, 3})
+	f.Add(50.0, 1e-7, []byte{0, 1, 1, 9, 6, 140, 7, 3, 4, 4, 1, 0, 7, 0, 2, 0})
 	f.Fuzz(func(t *testing.T, capacity, rate float64, ops []byte) {
 		if !(capacity >= 0 && capacity <= 1<<54 && rate >= 0 && rate <= 1e9) {
 			t.Skip()
@@ -19,11 +20,12 @@ func FuzzFloor(f *testing.F) {
 		whole, now, taken := Size{Cap: capacity, Rate: rate}, int64(0), 0.0
 		var floor Floor
 		var h History
+		h.Set(now, 1)
 		for ; len(ops) >= 2; ops = ops[2:] {
 			n := int64(ops[1])
-			switch ops[0] % 6 {
+			switch ops[0] % 8 {
 			case 0:
-				h.Set(now, int(n)-1)
+				h.Set(now, int(n)+1)
 			case 1:
 				if floor.Take(now, n+1, whole, &h) {
 					taken += float64(n + 1)
@@ -41,6 +43,12 @@ func FuzzFloor(f *testing.F) {
 			case 5:
 				floor.Start(float64(n), now)
 				taken = 0
+			case 6:
+				floor.NotBefore(now + (n-128)*tick)
+			case 7:
+				if floor.Put(n) {
+					taken -= float64(n)
+				}
 			}
 			level := floor.Level(now, whole, &h)
 			if !(level >= 0) || level > h.Share(whole).Cap {

@@ -17,29 +17,27 @@ const maxSegments = 16
 // stores a changed copy. Readers: every access of a floor. A reader that still
 // sees the old value acts as if it had come just before the change.
 //
-// The zero History has seen no fleet yet: nothing is earned.
+// The zero History has seen no fleet: call Set before use.
 type History struct {
 	past atomic.Pointer[past]
 }
 
 type past struct {
-	lost     segment   // what is older than the segments: since when there is a floor, and the largest M until they begin
+	lost     int       // the largest M before the segments, at least 1
 	segments []segment // oldest first, at most maxSegments; the last one goes on
 }
 
-// segment says that the fleet had m nodes from a moment on. m = 0: this node
-// had no floor then.
+// segment says that the fleet had m nodes from a moment on.
 type segment struct {
 	from int64
 	m    int
 }
 
-// Set says that the fleet has m nodes from now on. With m = 0 this node has no
-// floor: what its floors held is gone, and they earn nothing.
+// Set says that the fleet has m ≥ 1 nodes from now on.
 func (h *History) Set(now int64, m int) {
 	old := h.past.Load()
 	if old == nil {
-		old = &past{lost: segment{from: now}}
+		old = &past{lost: 1}
 	} else if last := old.segments[len(old.segments)-1]; last.m == m {
 		return
 	} else {
@@ -53,27 +51,16 @@ func (h *History) Set(now int64, m int) {
 func (p *past) with(s segment) *past {
 	next, keep := &past{lost: p.lost}, p.segments
 	if len(keep) == maxSegments {
-		next.lost = p.lost.forget(keep[0], keep[1].from)
+		next.lost = max(p.lost, keep[0].m)
 		keep = keep[1:]
 	}
 	next.segments = append(append(make([]segment, 0, len(keep)+1), keep...), s)
 	return next
 }
 
-// forget adds a segment that ends at end to what is lost.
-func (s segment) forget(old segment, end int64) segment {
-	if old.m == 0 {
-		return segment{from: end}
-	}
-	return segment{from: s.from, m: max(s.m, old.m)}
-}
-
-// M returns the fleet size last set, 0 before the first Set.
+// M returns the fleet size last set.
 func (h *History) M() int {
 	p := h.past.Load()
-	if p == nil {
-		return 0
-	}
 	return p.segments[len(p.segments)-1].m
 }
 
@@ -84,17 +71,15 @@ func (h *History) Share(whole Size) Size { return share(whole, h.M()) }
 // share is 1/m of whole, with room for whole tokens only. The rounding forgives
 // what a product such as 0.57·100 loses in binary.
 func share(whole Size, m int) Size {
-	if m <= 0 {
-		return Size{}
-	}
 	s := whole.Over(float64(m))
 	s.Cap = math.Floor(s.Cap * (1 + 1e-12))
 	return s
 }
 
 // Earned returns the level that a bucket with the given level at from has
-// reached at to. Its size is whole/M(t) at each moment. What happened before
-// the oldest segment that is kept counts as earning nothing.
+// reached at to. Its size is whole/M(t) at each moment. The time before the
+// oldest segment that is kept earns nothing, and clips the level to the smallest
+// share of that time.
 func (h *History) Earned(level float64, from, to int64, whole Size) float64 {
 	return h.earned(level, from, from, to, whole)
 }
@@ -103,11 +88,8 @@ func (h *History) Earned(level float64, from, to int64, whole Size) float64 {
 // level is clipped all along.
 func (h *History) earned(level float64, from, earn, to int64, whole Size) float64 {
 	p := h.past.Load()
-	if p == nil {
-		return 0
-	}
 	if from < p.segments[0].from {
-		level = p.lost.clip(level, from, whole)
+		level = min(level, share(whole, p.lost).Cap)
 	}
 	for i, s := range p.segments {
 		end := int64(math.MaxInt64)
@@ -124,13 +106,4 @@ func (h *History) earned(level float64, from, earn, to int64, whole Size) float6
 		level = min(level, size.Cap)
 	}
 	return max(level, 0)
-}
-
-// clip clips a level that is older than the segments to the smallest share that
-// the node had since. Before that it had no floor.
-func (s segment) clip(level float64, from int64, whole Size) float64 {
-	if from < s.from {
-		return 0
-	}
-	return min(level, share(whole, s.m).Cap)
 }
