@@ -143,7 +143,7 @@ func (a *Account) blank(now int64) bool {
 // holds mu.
 func (a *Account) floorFull(now int64) bool {
 	plan := a.Plan()
-	return plan.Floor.Cap == 0 || !a.floored || a.floor.Full(now, plan.Floor, &a.lim.history)
+	return plan.Floor.Cap == 0 || !a.floored || a.ownFloor().Full(now, plan.Floor, &a.lim.history)
 }
 
 // Plan returns the plan in force.

@@ -34,7 +34,7 @@ func (a *Account) giveBack(n, pays int64) (ok bool) {
 
 // PutBackFloor is PutBack of an admission by the floor.
 func (a *Account) PutBackFloor(n int64) (ok bool) {
-	return a.adjust(float64(-n), 0, func() bool { return a.floor.Put(n) })
+	return a.adjust(float64(-n), 0, func() bool { return a.ownFloor().Put(n) })
 }
 
 // PutBackFallback is PutBack of an admission by the failure policy.

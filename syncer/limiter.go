@@ -90,7 +90,7 @@ func (a *Account) TakeFloor(n, now int64) bool {
 	}
 	a.touch()
 	a.startFloor(whole, now)
-	if !a.floor.Take(now, n, whole, &l.history) {
+	if !a.ownFloor().Take(now, n, whole, &l.history) {
 		return false
 	}
 	l.Counts.Floor.Add(1)
@@ -106,7 +106,14 @@ func (a *Account) startFloor(whole precheck.Size, now int64) {
 		a.floor.Start(level, now)
 		a.floored = true
 	}
+}
+
+// ownFloor returns the floor as the node's registration allows it: one from
+// before the registration starts again, empty, whoever looks at it first. The
+// caller holds mu.
+func (a *Account) ownFloor() *precheck.Floor {
 	a.floor.NotBefore(a.lim.floorFrom.Load())
+	return &a.floor
 }
 
 // giveUp returns the slice of an evicted account, if its requests have paid for

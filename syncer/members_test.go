@@ -129,6 +129,39 @@ func TestALapsedRegistrationHasNoFloor(t *testing.T) {
 	})
 }
 
+// A floor from before a lapse is empty whoever looks at it first when the new
+// registration is old enough: a request, a settle or a sweep.
+func TestALapsedFloorIsEmptyWhoeverLooksFirst(t *testing.T) {
+	looks := map[string]func(l *Limiter, a *Account, now int64){
+		"settle": func(l *Limiter, a *Account, now int64) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.inContact(now)
+			a.charge(&slice.Usage{}, a.Plan(), now)
+		},
+		"sweep": func(_ *Limiter, a *Account, _ int64) { a.Retire(false) },
+	}
+	for name, look := range looks {
+		story(t, func(t *testing.T, w *world) {
+			l := w.limiter(bucket(100, 10*time.Second), floored)
+			time.Sleep(time.Minute)
+			a := l.Account("k", "k")
+			for range 10 {
+				a.TakeFloor(1, w.Now())
+			}
+			w.store.set(func() { w.store.beat = func() error { return errors.New("no such command") } })
+			time.Sleep(15 * time.Second)
+			w.store.set(func() { w.store.beat = nil })
+			for !l.floorOpen(w.Now()) {
+				look(l, a, w.Now())
+				time.Sleep(10 * time.Millisecond)
+			}
+			look(l, a, w.Now())
+			equal(t, "after a "+name+", tokens", floorOf(l, "k"), 0)
+		})
+	}
+}
+
 // What floors admit on top of the limit is charged when a key next settles, as
 // far as it has not been earned again.
 func TestFloorsAreChargedAtASettle(t *testing.T) {

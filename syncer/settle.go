@@ -200,7 +200,7 @@ func (a *Account) charge(u *slice.Usage, plan *Plan, now int64) {
 	c := a.contact
 	u.Charged = c.charged
 	if a.floored {
-		u.Charged += plan.FloorShare * a.floor.Owed(now, plan.Floor, &a.lim.history)
+		u.Charged += plan.FloorShare * a.ownFloor().Owed(now, plan.Floor, &a.lim.history)
 	}
 	if c.bucketAt != 0 {
 		u.Fallback = min(c.fallback, a.fallbackLack(now))
