@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
 )
 
 var floored = Dial{Over: 0.5, Slices: true}
