@@ -20,7 +20,8 @@ type Check struct {
 // the others gave is put back. The Result is that of the limit that denied, or
 // of the tightest one if all admit.
 //
-// Limits that this node can deny from memory are looked at first, so that a
+// Each of them that needs Redis waits for StoreTimeout at most, one after the
+// other. Limits that this node can deny from memory are looked at first, so that a
 // denial by one does not wear the slices of the others.
 //
 // It fails like AllowN, and with ErrInvalidOption for a Limiter that is nil or

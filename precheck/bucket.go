@@ -74,8 +74,11 @@ func (b *Bucket) Wait(now, n int64, size Size) time.Duration {
 		return 0
 	}
 	wait := math.Ceil(missing / size.Rate)
-	if float64(n) > size.Cap || !(wait < math.MaxInt64) {
+	switch {
+	case float64(n) > size.Cap || size.Rate <= 0:
 		return math.MaxInt64
+	case wait >= math.MaxInt64:
+		return math.MaxInt64 - 1 // long, and not never
 	}
 	return time.Duration(wait)
 }

@@ -63,6 +63,7 @@ type contact struct {
 
 	due        int64  // ns, when the agenda looks at the account; 0: never
 	agendaSlot int    // place in the agenda, -1: none; under agenda.mu
+	outgrown   bool   // the slice was granted under another limit and must go back
 	idleTokens int64  // tokens in the cell when the agenda last looked
 	idleSince  int64  // ns, when it last saw them change
 	markedAt   int64  // ns, when it was last published as scarce

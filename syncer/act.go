@@ -14,6 +14,10 @@ func (a *Account) act(now int64) {
 	if c == nil || c.inflight {
 		return // the end of the settle plans the next look
 	}
+	if a.lim.s.breaker.open.Load() && a.dead {
+		a.letGo() // or an outage would keep all that it evicts
+		return
+	}
 	if a.lim.s.breaker.open.Load() {
 		a.lim.s.agenda.set(a, now+jitter(int64(ProbeInterval)))
 		return
@@ -30,6 +34,14 @@ func (a *Account) act(now int64) {
 		a.keepLease(now)
 	}
 	a.schedule(now)
+}
+
+// letGo forgets a retired account. What it held lapses with its lease, what it
+// owes is not told. The caller holds mu.
+func (a *Account) letGo() {
+	a.lim.s.agenda.set(a, 0)
+	a.lapse()
+	a.contact = nil
 }
 
 // keepPace sends the paced settle of a saturated account that had demand since

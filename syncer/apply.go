@@ -111,8 +111,8 @@ func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
 		c.saturated = true
 		c.next = a.lim.s.aligned(now, jitter(a.pace(plan)))
 		a.forget(now)
-	case st.Usage.Charged < 0:
-		a.forget(now)
+	case (st.Usage.Charged < 0 || st.Usage.Returned > 0) && free >= float64(a.memoCost()):
+		a.forget(now) // it was given back, and is there for this node as well
 	}
 }
 
@@ -126,7 +126,15 @@ func (a *Account) plenty(plan *Plan) float64 {
 // refusable returns the smallest cost that is known to be refused when so many
 // tokens are free: that of the memo, or the unit, of which less is free.
 func (a *Account) refusable(free float64) int64 {
-	if m := a.memo.Load(); m != nil && float64(m.Cost) > free {
+	if cost := a.memoCost(); float64(cost) > free {
+		return cost
+	}
+	return a.contact.unit
+}
+
+// memoCost returns the cost that the memo denies, or else the unit.
+func (a *Account) memoCost() int64 {
+	if m := a.memo.Load(); m != nil {
 		return m.Cost
 	}
 	return a.contact.unit
@@ -191,8 +199,8 @@ func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 func jitter(ns int64) int64 { return int64(float64(ns) * (0.8 + 0.4*rand.Float64())) }
 
 func saturatingAdd(a, b int64) int64 {
-	if b > math.MaxInt64-a {
-		return math.MaxInt64
+	if b >= math.MaxInt64-a {
+		return math.MaxInt64 - 1 // a memo's MaxInt64 means never
 	}
 	return a + b
 }

@@ -214,7 +214,7 @@ func (a *Account) attempt(in intent, now int64) bool {
 	if !a.mayStart(in.kind, now) {
 		return false
 	}
-	a.start(in)
+	a.startLater(in)
 	return true
 }
 

@@ -23,6 +23,7 @@ type dispatch struct {
 	mu    sync.Mutex
 	ready []queued
 	later []queued      // nobody waits for these
+	quota int           // how many of them may go by themselves until the next tick
 	calls int           // goroutines that call the store
 	idle  chan struct{} // closed when calls falls to 0 while somebody waits
 }
@@ -37,6 +38,9 @@ type queued struct {
 const (
 	mostCalls = 8  // calls under way at once
 	mostBatch = 64 // accounts in one call
+	// ownPerTick bounds the settles of the node's own accord that a tick sends
+	// in calls of their own.
+	ownPerTick = 16 * mostBatch
 	// leastPatience is how long a settle may at least stay in flight before its
 	// outcome counts as unknown. It is longer than callers usually wait, or
 	// every hiccup of the store would make all slices in flight unknown.
@@ -58,13 +62,22 @@ func (d *dispatch) submitLater(a *Account) {
 	d.later = append(d.later, queued{account: a, lazy: true})
 }
 
-// tick sends what was left for later.
+// tick allows so many more settles of the node's own accord to go by themselves,
+// and sends what waits. After an outage all keys have something to tell: they
+// must not stand before those who wait.
 func (d *dispatch) tick() {
 	d.mu.Lock()
+	d.quota = ownPerTick
+	d.mu.Unlock()
+	d.nudge()
+}
+
+// nudge sends what was left for later, within the quota.
+func (d *dispatch) nudge() {
+	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ready = append(d.ready, d.later...)
-	d.later = nil
-	for range (len(d.ready) + mostBatch - 1) / mostBatch {
+	n := min(len(d.later), d.quota)
+	for range (n + mostBatch - 1) / mostBatch {
 		d.call()
 	}
 }
@@ -88,28 +101,36 @@ func (d *dispatch) run() {
 	}
 }
 
+// take returns what goes with the next call: who is waited for first, and others
+// as far as there is room. By themselves others go only within the quota.
 func (d *dispatch) take() []queued {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.ready) == 0 {
-		d.ready = nil
-		d.calls--
-		if d.calls == 0 && d.idle != nil {
-			close(d.idle)
-			d.idle = nil
-		}
+	waited := min(len(d.ready), mostBatch)
+	room := mostBatch - waited
+	if waited == 0 {
+		room = min(room, d.quota)
+	}
+	others := min(len(d.later), room)
+	if waited == 0 {
+		d.quota -= others
+	}
+	if waited+others == 0 {
+		d.finish()
 		return nil
 	}
-	var batch []queued
-	batch, d.ready = cut(nil, d.ready)
-	batch, d.later = cut(batch, d.later)
+	batch := append(d.ready[:waited:waited], d.later[:others]...)
+	d.ready, d.later = d.ready[waited:], d.later[others:]
 	return batch
 }
 
-// cut moves what fits into a batch.
-func cut(batch, from []queued) (_, rest []queued) {
-	n := min(len(from), mostBatch-len(batch))
-	return append(batch, from[:n]...), from[n:]
+// finish ends a goroutine that found nothing to send. The caller holds mu.
+func (d *dispatch) finish() {
+	d.calls--
+	if d.calls == 0 && d.idle != nil {
+		close(d.idle)
+		d.idle = nil
+	}
 }
 
 // quiet returns a channel that is closed once no call is under way.

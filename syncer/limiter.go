@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"cmp"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hybridlimit/hybrid/precheck"
@@ -51,6 +52,7 @@ func (l *Limiter) Account(key, user string) *Account {
 	if a, ok := l.table.Load(key); ok {
 		return a
 	}
+	key = strings.Clone(key) // callers may cut keys from larger strings, or from buffers
 	now := l.s.Now()
 	var own *Plan
 	if l.planFor != nil {
@@ -121,7 +123,12 @@ func (a *Account) ownFloor() *precheck.Floor {
 func (a *Account) giveUp() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if c := a.contact; c != nil && (c.lease.Holds() || c.charged != 0 || c.fallback != 0) {
+	c := a.contact
+	switch {
+	case c == nil || c.inflight:
+	case a.lim.s.Down():
+		a.letGo()
+	case c.lease.Holds() || c.charged != 0 || c.fallback != 0:
 		a.attempt(intent{kind: giveBack}, a.lim.s.Now())
 	}
 }
@@ -176,6 +183,7 @@ func (l *Limiter) SetPlan(p *Plan) {
 		}
 		return true
 	})
+	l.s.dispatch.nudge() // the slices go back now
 }
 
 // forgetDenial drops what followed from the old limit. The caller holds mu.
@@ -186,7 +194,9 @@ func (a *Account) forgetDenial(now int64) {
 		if a.Plan().Never && !c.inflight {
 			a.stop(now)
 		}
-		a.attempt(intent{kind: giveBack}, now)
+		if !a.attempt(intent{kind: giveBack}, now) {
+			c.outgrown = c.inflight // the settle that is queued, or the next, gives it back
+		}
 		return
 	}
 	a.memo.Store(nil)

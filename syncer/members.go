@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -51,13 +52,18 @@ func (m *members) wait(now int64) time.Duration {
 	return max(time.Duration(m.due.Load()-now), agendaPause)
 }
 
+// fleetsPerBeat bounds one call: the breaker judges its time.
+const fleetsPerBeat = 32
+
 // beat registers this node with all fleets and takes over what they look like.
 func (m *members) beat() {
-	s := m.s
-	limiters := s.Limiters()
-	if len(limiters) == 0 {
-		return
+	for part := range slices.Chunk(m.s.Limiters(), fleetsPerBeat) {
+		m.beatSome(part)
 	}
+}
+
+func (m *members) beatSome(limiters []*Limiter) {
+	s := m.s
 	fleets := make([]*slice.Fleet, len(limiters))
 	for i, l := range limiters {
 		fleets[i] = &slice.Fleet{Limiter: l.name}
@@ -79,12 +85,12 @@ func (m *members) beat() {
 	// A part of the store that is down (a shard, one key) fails the calls that
 	// need it; those that do not go on.
 	switch {
-	case !answered && inTime:
-		s.breaker.failing(now, err)
 	case answered:
 		s.latency.Store((7*s.latency.Load() + now - sentAt) / 8)
 		s.breaker.succeeded(now, now-sentAt)
 		s.warnSlow(now - sentAt)
+	case inTime:
+		s.breaker.failing(now, err)
 	}
 }
 

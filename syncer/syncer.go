@@ -73,6 +73,7 @@ func New(cfg Config) *Syncer {
 	s.deadlines = deadlines{dead: &s.Dead, now: s.Now}
 	s.dispatch.s, s.recall.s, s.members.s = s, s, s
 	s.agenda.next, s.agenda.wake = math.MaxInt64, s.wake
+	s.dispatch.quota = ownPerTick
 	s.breaker = breaker{timeout: int64(cfg.StoreTimeout), changed: s.turned}
 	s.tasks.Add(1)
 	go s.loop()
@@ -121,6 +122,9 @@ func (s *Syncer) runAgenda() time.Duration {
 	due, next := s.agenda.take(s.Now())
 	for _, a := range due {
 		a.act(s.Now())
+	}
+	if len(due) > 0 && !s.breaker.open.Load() {
+		s.dispatch.nudge() // what became due together shares calls
 	}
 	if next == math.MaxInt64 {
 		return time.Hour

@@ -1,0 +1,120 @@
+package syncer
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// An outage under a flood of keys keeps nothing of those that MaxKeys pushed
+// out, and none of them gets its share again by being forgotten.
+func TestAnOutageForgetsWhatItEvicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newFake(t), func(c *Config) { c.MaxKeys = 50 })
+		l := w.limiter(bucket(10, time.Hour), strict)
+		w.down()
+		admitted := 0
+		for range 20 {
+			for i := range 100 {
+				if allow(l, fmt.Sprint("key", i), 1).allowed && i == 7 {
+					admitted++
+				}
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := w.agenda.len(); n > 60 {
+			t.Errorf("%d accounts in the agenda of a node of 50 keys", n)
+		}
+		if admitted > 10 {
+			t.Errorf("%d admitted of a key of 10 per hour", admitted)
+		}
+		w.store.fail(slice.Ran)
+		time.Sleep(5 * time.Second)
+		w.end()
+	})
+}
+
+// When thousands of keys have something to tell at once, a caller still waits
+// for one round trip.
+func TestCallersGoBeforeTheNodesOwnSettles(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(100, time.Minute), strict)
+		const keys = 5000
+		for i := range keys {
+			charge(l, fmt.Sprint("charged", i), 1)
+		}
+		w.store.slow(5 * time.Millisecond)
+		var all sync.WaitGroup
+		for i := range 20 {
+			time.Sleep(10 * time.Millisecond)
+			all.Go(func() {
+				start := time.Now()
+				w.must("a caller", allow(l, fmt.Sprint("new", i), 1), true, byStore)
+				// A call that is under way, and its own.
+				if d := time.Since(start); d > 10*time.Millisecond {
+					t.Errorf("it waited %v", d)
+				}
+			})
+		}
+		all.Wait()
+		time.Sleep(2 * time.Second)
+		told := 0
+		for _, st := range w.store.settled() {
+			if st.Usage.Charged > 0 {
+				told++
+			}
+		}
+		equal(t, "charges told", told, keys)
+	})
+}
+
+// A key whose own limit falls gives back what it held under the higher one.
+func TestALoweredTierGivesItsSliceBack(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		high, low := NewPlan(bucket(60_000, time.Minute), strict), NewPlan(bucket(60, time.Minute), strict)
+		plan := high
+		var mu sync.Mutex
+		l := w.add(LimiterConfig{Name: "tiers", Plan: high, PlanFor: func(string) *Plan {
+			mu.Lock()
+			defer mu.Unlock()
+			return plan
+		}})
+		a := hold(t, l, "k")
+		w.store.use("tiers/k", high.Rule, 59_000)
+		mu.Lock()
+		plan = low
+		mu.Unlock()
+		time.Sleep(200 * time.Millisecond)
+		had := held(a)
+		allowed, _ := flood(l, "k", 1, time.Millisecond, 3*time.Second)
+		if n := allowed[bySlice]; int64(n) > had {
+			t.Errorf("%d admitted from slices, of which %d were held when the limit fell to one per second", n, had)
+		}
+	})
+}
+
+// While a lease is of unknown standing its tokens are counted once, however
+// many settles pass.
+func TestAMarkedLeaseIsCountedOnce(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(60_000, time.Minute), strict)
+		a := hold(t, l, "k")
+		w.store.fail(slice.Unknown)
+		a.Refill()
+		time.Sleep(200 * time.Millisecond)
+		w.store.fail(slice.Ran)
+		time.Sleep(3 * time.Second)
+		l.Collect()
+		before := l.Counts.SliceTokens.Load()
+		allowed, _ := flood(l, "k", 1, 10*time.Millisecond, 3*time.Second)
+		l.Collect()
+		if got := l.Counts.SliceTokens.Load() - before; got != uint64(allowed[bySlice]) {
+			t.Errorf("%d tokens counted, %d were taken", got, allowed[bySlice])
+		}
+		time.Sleep(2 * time.Minute) // a marked lease cannot be returned, only lapse
+	})
+}
