@@ -51,7 +51,7 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 func (l *Limiter) recall(a *syncer.Account, known bool, plan *syncer.Plan) Result {
 	r := Result{Limit: plan.Burst, Remaining: plan.Burst, Path: PathFallback}
 	if known {
-		r = describe(a, r, l.node.sync.Now())
+		r.Limit, r.Remaining, r.ResetAfter = a.View(l.node.sync.Now())
 	}
 	switch l.opts.OnFailure {
 	case FailOpen:

@@ -56,7 +56,7 @@ func (c *Check) denied() (Result, bool) {
 	}
 	now := l.node.sync.Now()
 	retry, ok := a.Denied(c.N, now)
-	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, now), ok
+	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, c.N, now), ok
 }
 
 // takeAll takes from each limit in turn, and puts back what it took when one

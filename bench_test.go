@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,7 +133,7 @@ func benchFloor(b *testing.B, keys int, parallel bool) {
 	for _, k := range slices.Sorted(slices.Values(names)) {
 		v := &counter{}
 		v.Store(math.MaxUint64)
-		m.Store(k, v)
+		m.Store(strings.Clone(k), v) // callers' keys are not the stored ones
 	}
 	run(b, parallel, func(i int) {
 		v, _ := m.Load(names[i&(keys-1)])
@@ -150,7 +151,7 @@ func benchRate(b *testing.B, keys int, parallel bool) {
 	names := benchKeys(keys)
 	m := xsync.NewMapOf[string, *rate.Limiter]()
 	for _, k := range slices.Sorted(slices.Values(names)) {
-		m.Store(k, rate.NewLimiter(rate.Inf/2, math.MaxInt32))
+		m.Store(strings.Clone(k), rate.NewLimiter(rate.Inf/2, math.MaxInt32))
 	}
 	run(b, parallel, func(i int) {
 		v, _ := m.Load(names[i&(keys-1)])

@@ -17,6 +17,11 @@ func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 // AllowN decides whether a request that costs n tokens may pass now. A denied
 // request costs nothing. n = 0 is Peek.
 //
+// A key that is used up is paced: each node asks Redis for it once per period, a
+// twentieth to a tenth of the time that the limit takes to fill and 10 s at most,
+// and hands out what it got. RetryAfter is then the time to the node's next
+// asking, not to the next token. Under the accuracy Exact there is no pace.
+//
 // Most calls are decided in memory and do not look at ctx. A call that needs
 // Redis waits for StoreTimeout at most; after that the failure policy decides,
 // and Result.Path says PathFallback. If ctx ends while it waits, its error is
@@ -71,25 +76,25 @@ func (l *Limiter) decide(ctx context.Context, key string, n int64) (Result, erro
 // the account was retired in the meantime.
 func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n int64) (r Result, ok bool, err error) {
 	if _, ok := l.take(a, n); ok {
-		return describe(a, Result{Allowed: true, Path: PathSlice}, l.node.sync.Now()), true, nil
+		return describe(a, Result{Allowed: true, Path: PathSlice}, n, l.node.sync.Now()), true, nil
 	}
 	now := l.node.sync.Now()
 	if retry, ok := a.Denied(n, now); ok {
-		return describe(a, Result{RetryAfter: retry, Path: PathMemo}, now), true, nil
+		return describe(a, Result{RetryAfter: retry, Path: PathMemo}, n, now), true, nil
 	}
 	if !a.Plan().Fits(n) {
 		l.core.Counts.ExactDenied.Add(1)
-		return describe(a, Result{RetryAfter: Never, Path: PathExact}, now), true, nil
+		return describe(a, Result{RetryAfter: Never, Path: PathExact}, n, now), true, nil
 	}
 	if a.TakeFloor(n, now) {
-		return describe(a, Result{Allowed: true, Path: PathFloor}, now), true, nil
+		return describe(a, Result{Allowed: true, Path: PathFloor}, n, now), true, nil
 	}
 	v, ok, err := a.Ask(ctx, n)
 	if !ok || err != nil {
 		return Result{}, ok, err
 	}
 	r = Result{Allowed: v.Allowed, RetryAfter: v.Retry, Path: pathOf[v.Source]}
-	return describe(a, r, l.node.sync.Now()), true, nil
+	return describe(a, r, n, l.node.sync.Now()), true, nil
 }
 
 var pathOf = [...]Path{
@@ -99,9 +104,13 @@ var pathOf = [...]Path{
 	syncer.FromPolicy: PathFallback,
 }
 
-// describe fills in what is known of the key's account.
-func describe(a *syncer.Account, r Result, now int64) Result {
+// describe fills in what is known of the key's account. What was denied n tokens
+// has fewer, whatever was told of it before.
+func describe(a *syncer.Account, r Result, n, now int64) Result {
 	r.Limit, r.Remaining, r.ResetAfter = a.View(now)
+	if !r.Allowed {
+		r.Remaining = min(r.Remaining, max(n-1, 0))
+	}
 	return r
 }
 

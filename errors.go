@@ -14,7 +14,7 @@ var (
 	ErrClosed           = syncer.ErrClosed       // the Limiter or its Node is closed
 	ErrInvalidLimit     = exact.ErrInvalidLimit  // also Limit{}
 	ErrInvalidOption    = exact.ErrInvalidOption // in Options, LimiterOptions, or a name
-	ErrInvalidCost      = exact.ErrInvalidCost   // a cost below 0
+	ErrInvalidCost      = exact.ErrInvalidCost   // below 0; for Refund and Charge also above 2^53
 	ErrInvalidAccuracy  = errors.New("hybrid: invalid accuracy")
 	ErrInvalidKey       = errors.New("hybrid: invalid key") // longer than 64 KiB
 	ErrDuplicateLimiter = errors.New("hybrid: duplicate limiter")

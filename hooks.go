@@ -20,9 +20,9 @@ type Hooks struct {
 
 // StoreEvent is a change in the health of Redis as a node sees it.
 type StoreEvent struct {
-	Down bool
-	Err  error // what was last seen to fail; nil when Redis is back
-	At   time.Time
+	Down bool      // true: nobody waits for Redis from now on
+	Err  error     // what was last seen to fail; nil when Redis is back
+	At   time.Time // by the node's wall clock
 }
 
 // events hands events to the log and to the hooks, away from whoever saw them.

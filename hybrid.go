@@ -118,6 +118,9 @@ func (n *Node) Flush(ctx context.Context) error { return n.sync.Flush(ctx) }
 // waits for that until ctx ends; what could not be returned lapses within two
 // minutes. Calls under way get their answers, later ones ErrClosed. A second
 // Shutdown or Close does nothing.
+//
+// It fails with ctx.Err(), or if Redis did not take all back; the node is closed
+// in any case.
 func (n *Node) Shutdown(ctx context.Context) error {
 	if !n.sync.Begin() {
 		return nil
@@ -129,7 +132,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 // closeTimeout bounds Close.
 const closeTimeout = time.Second
 
-// Close is Shutdown within one second.
+// Close is Shutdown within one second, with the same errors.
 func (n *Node) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

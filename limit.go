@@ -10,9 +10,12 @@ import (
 // Limit is how much a key may use: a token bucket (PerSecond … Per) or a fixed
 // window (Window). It is a comparable value; its zero value is invalid and is
 // refused with ErrInvalidLimit. Counts and bursts are 0 to 2^53, periods whole
-// microseconds from 1 µs to 2^53 µs (285 years).
+// microseconds from 1 µs to 2^53 µs (285 years). A count of 0 denies everything.
 //
-// A count of 0 denies everything.
+// Its methods are those of exact.Limit: WithBurst(b) returns the limit with a
+// bucket of b tokens (not for windows); Count, Period and Burst return its parts,
+// Windowed whether it is a window, String its text, and Validate the error that
+// Node.Limiter would return.
 type Limit = exact.Limit
 
 // PerSecond is a token bucket of n tokens that refills at n per second.
@@ -36,5 +39,6 @@ func Per(n int64, period time.Duration) Limit { return exact.Per(n, period) }
 // window's edge up to 2n may be admitted in a moment; a token bucket has no edge.
 func Window(n int64, period time.Duration) Limit { return exact.Window(n, period) }
 
-// Never is the RetryAfter of a cost that can never fit.
+// Never is the RetryAfter of a cost that can never fit: the longest Duration,
+// 292 years. Do not put it into a header.
 const Never time.Duration = slice.Never

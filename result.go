@@ -4,10 +4,10 @@ import "time"
 
 // Result is the answer to one request.
 type Result struct {
-	Allowed    bool
+	Allowed    bool          // the request may pass, and was charged
 	Limit      int64         // burst of a token bucket, quota of a window
 	Remaining  int64         // tokens: this node's slice and what was free when Redis last spoke; 0 ≤ Remaining ≤ Limit. Nodes differ
-	RetryAfter time.Duration // > 0 when denied: when the same cost may fit; Never if it cannot. 0 when allowed
+	RetryAfter time.Duration // > 0 when denied: when the same cost can fit if nobody else takes it; Never if it cannot. 0 when allowed. See Limiter.AllowN
 	ResetAfter time.Duration // until the key's full limit is free again, if nobody uses it, as last told
 	Path       Path          // who decided
 	Shadowed   bool          // denied, and allowed only because the limiter is in shadow mode
@@ -20,7 +20,7 @@ const (
 	PathSlice    Path = iota // this node's prepaid slice: nanoseconds, no network
 	PathFloor                // this node's floor: a key far below its limit, no network
 	PathExact                // Redis, or the numbers alone: a cost that can never fit
-	PathMemo                 // a recent refusal by Redis that still holds, no network
+	PathMemo                 // memory of Redis's last word: refused, or nothing left until this node asks again; no network
 	PathFallback             // the failure policy, because Redis did not answer
 )
 

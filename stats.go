@@ -6,7 +6,7 @@ import "github.com/hybridlimit/hybrid/syncer"
 // one consistent snapshot: requests go on meanwhile.
 type Stats struct {
 	Limiters map[string]LimiterStats // by name; closed limiters are gone
-	Total    LimiterStats            // their sum
+	Total    LimiterStats            // their sum; falls when a limiter is closed
 
 	StoreDown    bool   // nobody waits for Redis now
 	StoreDowns   uint64 // how often that began
@@ -20,7 +20,7 @@ type Stats struct {
 // unless it says tokens.
 type LimiterStats struct {
 	SliceTokens     uint64 // tokens admitted from slices; requests are not counted there
-	FloorAllowed    uint64
+	FloorAllowed    uint64 // admitted by floors
 	ExactAllowed    uint64 // admitted by Redis
 	ExactDenied     uint64 // refused by Redis
 	MemoDenied      uint64 // denied from memory

@@ -24,7 +24,7 @@ func (a *Account) act(now int64) {
 	}
 	marked := c.lease.Marked()
 	switch {
-	case marked && a.Cell.Expired(&a.lim.s.Dead):
+	case a.spent():
 		a.lapse()
 	case c.saturated && !marked:
 		a.keepPace(now)

@@ -106,6 +106,7 @@ func (l *Limiter) Reset(ctx context.Context, key string, rule slice.Rule) error 
 			c.charged, c.fallback = 0, 0
 		}
 		a.forgetDenial(l.s.Now())
+		l.s.dispatch.nudge()
 	}
 	return nil
 }

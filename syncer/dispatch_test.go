@@ -141,9 +141,9 @@ func TestALateReplyIsVoid(t *testing.T) {
 			t.Error("a marked slice serves until its lease ends")
 		}
 		from := len(w.store.settled())
-		w.must("when it is used up", allow(l, "k", 1), true, byStore)
+		w.must("when it is used up, a new slice is asked for", allow(l, "k", 1), true, byStore)
 		for _, st := range w.store.settled()[from:] {
-			if u := st.Usage; u.Tag != (slice.Tag{}) || u.Spent+u.Returned+u.Held+u.Want != 0 {
+			if u := st.Usage; u.Tag != (slice.Tag{}) || u.Spent+u.Returned+u.Held != 0 {
 				t.Errorf("a marked lease was spoken of: %+v", u)
 			}
 		}

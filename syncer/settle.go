@@ -48,7 +48,7 @@ func (a *Account) noteCost(cost int64) { a.contact.seen = max(a.contact.seen, co
 // to say. The caller holds mu, and sends it at once.
 func (a *Account) prepare(now int64) *slice.Settle {
 	c, plan := a.contact, a.Plan()
-	if c.lease.Marked() && a.Cell.Expired(&a.lim.s.Dead) {
+	if a.spent() {
 		a.lapse()
 	}
 	a.leaveOldWindow(plan, now)
@@ -252,8 +252,16 @@ func (a *Account) stop(now int64) {
 	c.waiting = nil
 }
 
+// spent reports whether a slice of unknown standing has served its time: its
+// lease is over, or its last token is used. Then a new one can begin; what the
+// store still has of the old one it forgets by itself.
+func (a *Account) spent() bool {
+	return a.contact.lease.Marked() && (a.Cell.Expired(&a.lim.s.Dead) || a.Cell.Tokens() == 0)
+}
+
 // lapse gives up the lease without telling the store.
 func (a *Account) lapse() {
+	a.count(a.lim.s.Now())
 	a.contact.lease.Lapse(&a.Cell)
 	a.contact.counted = 0
 }

@@ -50,12 +50,13 @@ type Syncer struct {
 	limiters map[string]*Limiter
 	closing  bool
 
-	kick     chan struct{} // wakes the loop
-	stop     chan struct{}
-	stopOnce sync.Once
-	tasks    sync.WaitGroup // the loop and what it runs in the background
-	syncing  atomic.Bool    // an exchange of marks is under way
-	slowOnce sync.Once
+	kick      chan struct{} // wakes the loop
+	stop      chan struct{}
+	stopOnce  sync.Once
+	tasks     sync.WaitGroup // the loop and what it runs in the background
+	syncing   atomic.Bool    // an exchange of marks is under way
+	slowBeats atomic.Int32   // heartbeats in a row that took more than half of StoreTimeout
+	slowOnce  sync.Once
 }
 
 // New starts a node. The store may be down.
@@ -211,9 +212,14 @@ func (s *Syncer) turned(open bool, cause error) {
 // Down reports whether the breaker is open.
 func (s *Syncer) Down() bool { return s.breaker.open.Load() }
 
-// warnSlow says once that StoreTimeout leaves no room for two round trips.
+// warnSlow says once that StoreTimeout leaves no room for two round trips, when
+// that was so three heartbeats in a row: a single one may have met a pause.
 func (s *Syncer) warnSlow(rtt int64) {
 	if 2*rtt <= int64(s.cfg.StoreTimeout) {
+		s.slowBeats.Store(0)
+		return
+	}
+	if s.slowBeats.Add(1) < 3 {
 		return
 	}
 	s.slowOnce.Do(func() {
