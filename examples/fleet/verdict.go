@@ -140,7 +140,7 @@ func (v *verdict) print(out io.Writer, c config, m measurement) error {
 	row("denied", "%d", o.Offered-o.Admitted)
 	row("over-admission", "%s", v.overAdmission(c))
 	if v.policy > 0 {
-		row("failure policy", "admitted %d while Redis was away, which the line above leaves out", v.policy)
+		row("failure policy", "admitted %d when Redis did not answer in time, which the line above leaves out", v.policy)
 	}
 	row("Redis operations", "%.4f per request (%d)", float64(v.sum.Operations)/n, v.sum.Operations)
 	row("Redis calls", "%.4f per request (%d)", float64(v.calls)/n, v.calls)
