@@ -205,7 +205,7 @@ var ratios = flag.Bool("ratios", false, "measure the speed ratios of TestSpeedRa
 
 // slack is what a ratio may exceed its target by before the test fails: a busy
 // machine must not fail it, a hot path twice as slow must.
-const slack = 2
+const slack = 2.0
 
 // TestSpeedRatios prints the first four rows of the speed table as ratios of
 // medians of interleaved runs: go test -run TestSpeedRatios -ratios -v .
