@@ -33,13 +33,12 @@ type Account struct {
 // contact is an account's side of its settles. All under Account.mu.
 type contact struct {
 	lease    slice.Lease
-	inflight bool          // exactly one settle is queued or under way
-	lazy     bool          // it is queued for later
-	intent   intent        // what that settle is for, as far as it is not for needs
-	waiting  []*waiter     // callers for the next settle
-	sent     []*waiter     // callers whose needs the settle under way carries
-	settle   *slice.Settle // the one under way; nil: none is
-	sentAt   int64         // ns, before the call entered the client
+	inflight bool      // exactly one settle is queued or under way
+	lazy     bool      // it is queued for later
+	intent   intent    // what that settle is for, as far as it is not for needs
+	waiting  []*waiter // callers for the next settle
+	sent     []*waiter // callers whose needs the settle under way carries
+	sentAt   int64     // ns, before the call entered the client
 
 	demand  demand
 	credit  int64 // requests less operations: what the node's own settles may cost

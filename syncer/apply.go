@@ -19,7 +19,7 @@ func (a *Account) apply(st *slice.Settle) {
 	defer a.mu.Unlock()
 	c := a.contact
 	sent := c.sent
-	c.sent, c.settle, c.inflight, c.intent = nil, nil, false, intent{}
+	c.sent, c.inflight, c.intent = nil, false, intent{}
 	switch {
 	case st == nil:
 	case st.Outcome == slice.Ran:

@@ -68,8 +68,7 @@ func (a *Account) prepare(now int64) *slice.Settle {
 	c.credit = max(c.credit-1, 0)
 	c.attempts = 0
 	c.sentAt = now
-	c.settle = &slice.Settle{Account: a.lim.s.store.Account(a.lim.name, a.key), Rule: plan.Rule, Usage: u}
-	return c.settle
+	return &slice.Settle{Account: a.lim.s.store.Account(a.lim.name, a.key), Rule: plan.Rule, Usage: u}
 }
 
 // takeNeeds moves the callers that wait into the settle, merging neighbours of
