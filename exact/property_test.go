@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"github.com/hybridlimit/hybrid/internal/ledger"
 	"github.com/hybridlimit/hybrid/internal/redistest"
 	"github.com/hybridlimit/hybrid/slice"
 )
@@ -18,10 +21,21 @@ import (
 type world struct {
 	s      *Store
 	rdb    *redis.Client
-	models [3]model
+	models [3]modelled
 	names  [3]string
 	rules  [3]slice.Rule
 	clock  int64 // TIME at the last settle
+}
+
+// modelled is what an account in Redis has to be.
+type modelled struct {
+	ledger.Account
+	written time.Time // just before the last write
+	life    int64     // time to live of the last write, ms
+}
+
+func (m *modelled) expired() bool {
+	return time.Since(m.written) >= time.Duration(m.life)*time.Millisecond
 }
 
 // TestSettleEqualsModel runs random histories of three accounts through the
@@ -69,7 +83,7 @@ func drawRule(t *rapid.T) slice.Rule {
 func drawUsage(t *rapid.T, now int64, r slice.Rule) slice.Usage {
 	var u slice.Usage
 	if rapid.Bool().Draw(t, "tagged") {
-		u.Tag.Epoch = max(1, epochOf(now)+rapid.Int64Range(-3, 1).Draw(t, "tag"))
+		u.Tag.Epoch = max(1, now/slice.Epoch+rapid.Int64Range(-3, 1).Draw(t, "tag"))
 		if r.Window > 0 {
 			u.Tag.Window = max(0, now/r.Window+rapid.SampledFrom([]int64{0, 0, 0, -1, 1}).Draw(t, "tagWindow"))
 		}
@@ -105,30 +119,24 @@ func (w *world) settle(t *rapid.T) {
 		i := drawAccount(t)
 		which = append(which, i)
 		batch = append(batch, &slice.Settle{Account: w.names[i], Rule: w.rules[i],
-			Usage: drawUsage(t, max(w.clock, w.models[i].ts), w.rules[i])})
+			Usage: drawUsage(t, max(w.clock, w.models[i].At), w.rules[i])})
 	}
 	sent := time.Now()
 	w.s.Settle(ctx, batch)
-	var wrote bool
+	wrote := false
 	for n, e := range batch {
 		if e.Outcome != slice.Ran {
 			t.Fatalf("%v: %v", e.Outcome, e.Err)
 		}
 		m := &w.models[which[n]]
-		before := m.clone()
+		before := m.Account
 		w.clock = e.Grant.Clock
 		var want slice.Grant
-		want, wrote = m.settle(e.Grant.Clock, e)
-		if !reflect.DeepEqual(want, e.Grant) {
+		if want, wrote = m.Settle(e.Grant.Clock, e.Rule, e.Usage); !reflect.DeepEqual(want, e.Grant) {
 			t.Fatalf("account %d: %+v\n of %+v\n got %+v\nwant %+v", which[n], e, before, e.Grant, want)
 		}
-		switch {
-		case !wrote:
-			*m = before
-		case m.used == 0:
-			*m = model{}
-		default:
-			m.found, m.written, m.life = true, sent, time.Duration(m.ttl(e.Rule, e.Grant))*time.Millisecond
+		if wrote {
+			m.written, m.life = sent, m.TTL(e.Grant.Clock, e.Rule, 0)
 		}
 	}
 	if n := len(batch) - 1; wrote {
@@ -140,35 +148,31 @@ func (w *world) settle(t *rapid.T) {
 	w.compare(t)
 }
 
-// compare holds what is stored against the models.
+// compare holds what is stored against the models, to the byte.
 func (w *world) compare(t *rapid.T) {
-	for i, m := range w.models {
+	for i := range w.models {
+		m := &w.models[i]
 		got, err := w.rdb.Get(context.Background(), w.names[i]).Result()
 		switch {
-		case err == redis.Nil && m.found && time.Since(m.written) >= m.life:
-			w.models[i] = model{} // expired
-		case err == redis.Nil && m.found:
-			t.Fatalf("account %d is gone, should be %s for %v", i, m.text(), m.life)
-		case err == nil && !m.found:
-			t.Fatalf("account %d is %q, should be gone", i, got)
-		case err == nil && parseText(got) != parseText(m.text()):
-			t.Fatalf("account %d is %q, should be %q", i, got, m.text())
+		case err == redis.Nil && m.Stored && m.expired():
+			*m = modelled{}
+		case err == redis.Nil && m.Stored:
+			t.Fatalf("account %d is gone, should be %s for %d ms", i, m.Text(), m.life)
+		case err == nil && got != m.Text():
+			t.Fatalf("account %d is %q, should be %q", i, got, m.Text())
 		}
 	}
 }
 
-func parseText(s string) string { m := parse(s); return fmt.Sprint(m.used, m.ts, m.lent, m.bad) }
-
 // checkTTL holds the time to live of an account that was just written against the rule.
 func (w *world) checkTTL(t *rapid.T, i int, e *slice.Settle) {
 	m := &w.models[i]
-	if !m.found {
+	if !m.Stored {
 		return
 	}
 	got := w.rdb.PTTL(context.Background(), w.names[i]).Val().Milliseconds()
-	want := m.ttl(e.Rule, e.Grant)
-	if got > want && m.used <= float64(e.Rule.Burst) || got < want-time.Since(m.written).Milliseconds()-1 {
-		t.Fatalf("account %d lives for %d ms, should %d: %+v", i, got, want, e)
+	if got > m.life && m.Used <= float64(e.Rule.Burst) || got < m.life-time.Since(m.written).Milliseconds()-1 {
+		t.Fatalf("account %d lives for %d ms, should %d: %+v", i, got, m.life, e)
 	}
 }
 
@@ -176,20 +180,15 @@ func (w *world) checkTTL(t *rapid.T, i int, e *slice.Settle) {
 func (w *world) pass(t *rapid.T) {
 	i := drawAccount(t)
 	m := &w.models[i]
-	if !m.found || m.bad {
+	if !m.Stored {
 		t.Skip()
 	}
 	us := rapid.OneOf(rapid.Int64Range(0, 1_000_000), rapid.Int64Range(0, 4*slice.Epoch),
 		rapid.Int64Range(-2*slice.Epoch, 0), rapid.Int64Range(0, 1e15)).Draw(t, "µs")
-	text := m.text()
-	var used string
-	var ts, l0, l1 int64
-	if _, err := fmt.Sscan(text, &used, &ts, &l0, &l1); err != nil {
-		t.Fatal(err)
-	}
-	text = fmt.Sprintf("%s %d %d %d", used, max(0, ts-us), l0, l1)
-	*m = parse(text)
-	m.written, m.life = time.Now(), time.Hour
+	f := strings.Split(m.Text(), " ")
+	f[1] = strconv.FormatInt(max(0, m.At-us), 10)
+	text := strings.Join(f, " ")
+	*m = modelled{Account: ledger.Parse(text), written: time.Now(), life: time.Hour.Milliseconds()}
 	if err := w.rdb.Set(context.Background(), w.names[i], text, redis.KeepTTL).Err(); err != nil {
 		t.Fatal(err)
 	}

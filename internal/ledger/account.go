@@ -1,0 +1,144 @@
+package ledger
+
+import (
+	"math"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// Account is what the store keeps of one key. The zero Account is one that is
+// not stored, which is as good as empty. Accounts that compare equal behave
+// alike, so they can be keys of a map.
+type Account struct {
+	Stored  bool // there is a key; without one the other fields are 0
+	Damaged bool // its value is unreadable, and counts as lost
+
+	At    int64   // µs of the store's clock at the last write
+	Used  float64 // tokens taken and not drained yet, ≥ Lent
+	Young float64 // tokens lent in the epoch of At, a whole number
+	Old   float64 // tokens lent in the epoch before, a whole number
+}
+
+// maxTTL is the longest time to live in ms; above it, servers overflow.
+const maxTTL = 9e12
+
+func epochOf(us int64) int64 { return us / slice.Epoch }
+
+// Lent returns the tokens out on lease.
+func (a *Account) Lent() float64 { return a.Young + a.Old }
+
+// Settle executes one settle at a moment of the store's clock (µs since the
+// Unix epoch). The usage must be [Sound]. A settle that changes nothing writes
+// nothing and leaves the account as it was. The only allocation is g.Admitted.
+func (a *Account) Settle(clock int64, r slice.Rule, u slice.Usage) (g slice.Grant, wrote bool) {
+	b := *a // becomes what a write would leave
+	if !b.Stored || b.Damaged {
+		g.Rebuilt = b.Damaged
+		b = Account{At: clock}
+	}
+	beyond := b.excess(r)
+	b.advance(max(clock, b.At), r)
+	g.Clock = clock
+	b.stamp(&g, r)
+
+	switch {
+	case u.Tag.Epoch == 0:
+	case stale(u.Tag, g.Tag, r):
+		g.Dropped = true
+	default:
+		wrote = b.report(&u)
+	}
+	wrote = b.charge(r, &u, g.Tag) || wrote
+
+	beyond = min(beyond, b.Used-b.Lent())
+	b.Used -= beyond
+	admitted, refused := b.admit(r, u.Needs, &g)
+	if !refused && u.Want > 0 {
+		g.Granted = b.grant(r, &u)
+	}
+	wrote = wrote || admitted || g.Granted > 0
+	g.Used, g.Lent = b.Used, int64(b.Lent())
+	if wrote {
+		b.Used += beyond
+		g.Used = b.Used - b.excess(r) // as the next reader will see it
+		*a = b.stored()
+	}
+	return g, wrote
+}
+
+// stored is the account once it is written: an empty one is no key at all.
+func (a *Account) stored() Account {
+	if a.Used <= 0 {
+		return Account{}
+	}
+	b := *a
+	b.Stored = true
+	return b
+}
+
+// excess is what a higher limit used, by the limit r: more than 2·B is no debt.
+// By r the account was just full when it was last written, and nobody is denied
+// for more. It stays stored for those who still have the higher limit.
+func (a *Account) excess(r slice.Rule) float64 {
+	if r.Window > 0 || a.Used <= 2*float64(r.Burst) {
+		return 0
+	}
+	return a.Used - max(a.Lent(), float64(r.Burst))
+}
+
+// advance brings the account to now. At each end of an epoch it drains first,
+// and then forgets the leases that have been good until there. After two ends
+// nothing is lent, so no gap needs more steps.
+func (a *Account) advance(now int64, r slice.Rule) {
+	rate := r.Rate
+	if r.Window > 0 {
+		rate = 0
+		if a.At/r.Window != now/r.Window {
+			*a = Account{At: now}
+			return
+		}
+	}
+	for ends := 0; ends < 2 && epochOf(a.At) < epochOf(now); ends++ {
+		a.drain((epochOf(a.At)+1)*slice.Epoch, rate)
+		a.Old, a.Young = a.Young, 0
+	}
+	a.drain(now, rate)
+}
+
+// drain lets time pass in which no lease ends. The conversion keeps the
+// compiler from fusing the product into the difference.
+func (a *Account) drain(to int64, rate float64) {
+	a.Used = max(a.Lent(), a.Used-float64(rate*float64(to-a.At)))
+	a.At = to
+}
+
+// stamp says what time it is for the account, and how long a lease of now lives.
+func (a *Account) stamp(g *slice.Grant, r slice.Rule) {
+	g.Now, g.Tag.Epoch = a.At, epochOf(a.At)
+	g.Life = (g.Tag.Epoch+2)*slice.Epoch - a.At
+	if r.Window > 0 {
+		g.Tag.Window = a.At / r.Window
+		g.Life = min(g.Life, (g.Tag.Window+1)*r.Window-a.At)
+	}
+}
+
+// TTL returns the time to live in ms of an account that is written now: until
+// it is empty by the limit at hand and holds no lease, or its window ends, and
+// longer by as much as the clock is behind the account. A writer with a lower
+// limit never shortens the time that the key has left (ms; ≤ 0: none).
+func (a *Account) TTL(clock int64, r slice.Rule, left int64) int64 {
+	us, at := float64(a.At-clock), float64(a.At)
+	if r.Window > 0 {
+		us = us + float64((a.At/r.Window+1)*r.Window) - at
+	} else {
+		us += min(a.Used, 2*float64(r.Burst)) / r.Rate
+		if a.Lent() > 0 {
+			us = us + float64((epochOf(a.At)+2)*slice.Epoch) - at
+		}
+	}
+	ms := int64(max(1, min(maxTTL, math.Ceil(us/1000))))
+	if a.Used > float64(r.Burst) {
+		ms = max(ms, left)
+	}
+	return ms
+}

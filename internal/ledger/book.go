@@ -1,0 +1,124 @@
+package ledger
+
+import (
+	"math"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// The steps of a settle, on an account that has been brought to the present.
+
+// stale says whether the account has forgotten a lease by now.
+func stale(lease, now slice.Tag, r slice.Rule) bool {
+	return lease.Epoch < now.Epoch-1 || r.Window > 0 && lease.Window != now.Window
+}
+
+// lease returns what the account knows of the tokens lent in an epoch; nil for
+// one that is still to come, which happens after the store lost its data.
+func (a *Account) lease(epoch int64) *float64 {
+	switch epochOf(a.At) - epoch {
+	case 0:
+		return &a.Young
+	case 1:
+		return &a.Old
+	}
+	return nil
+}
+
+// report books a slice: its lease ends, and what the node still holds is a
+// lease of now. What the lease does not cover (lost with the data, lent twice)
+// is charged. It returns whether there was anything to book.
+func (a *Account) report(u *slice.Usage) bool {
+	returned, held := float64(u.Returned), float64(u.Held)
+	x := float64(u.Spent) + returned + held
+	if x == 0 {
+		return false
+	}
+	uncovered := x
+	if lent := a.lease(u.Tag.Epoch); lent != nil {
+		covered := min(x, *lent)
+		*lent -= covered
+		uncovered -= covered
+	}
+	a.Young += held
+	a.Used = max(a.Lent(), a.Used+uncovered-returned)
+	return true
+}
+
+// charge books what was admitted without asking, unless that was in another
+// window. A charge makes debt up to 2·B, what was admitted while the store was
+// away none. It returns whether there was anything to charge.
+func (a *Account) charge(r slice.Rule, u *slice.Usage, now slice.Tag) bool {
+	if u.Charged == 0 && u.Fallback == 0 {
+		return false
+	}
+	if r.Window > 0 && u.Tag.Window != 0 && u.Tag.Window != now.Window {
+		return false
+	}
+	b, before := float64(r.Burst), a.Used
+	a.Used = max(a.Lent(), a.Used+u.Charged)
+	if u.Charged > 0 {
+		a.Used = min(a.Used, max(before, 2*b))
+	}
+	if a.Used < b {
+		a.Used = min(b, a.Used+u.Fallback)
+	}
+	return true
+}
+
+// admit admits the runs in order: of each as many as fit. What is refused is
+// not charged, and a smaller cost behind it may fit.
+func (a *Account) admit(r slice.Rule, needs []slice.Need, g *slice.Grant) (admitted, refused bool) {
+	if len(needs) == 0 {
+		return false, false
+	}
+	g.Admitted = make([]int64, len(needs))
+	for i, n := range needs {
+		k := a.fit(float64(r.Burst), n)
+		a.Used += float64(float64(k) * float64(n.Cost))
+		g.Admitted[i] = k
+		admitted = admitted || k > 0
+		refused = refused || k < n.Count
+	}
+	return admitted, refused
+}
+
+// fit finds by bisection how many of a run fit. Most runs fit whole or not at all.
+func (a *Account) fit(burst float64, n slice.Need) int64 {
+	free := burst - a.Used
+	fits := func(k int64) bool {
+		c := float64(k * n.Cost)
+		return c <= free && a.Used+c <= burst
+	}
+	if !fits(1) {
+		return 0
+	}
+	if n.Count == 1 {
+		return 1
+	}
+	lo, hi := int64(1), min(n.Count, slice.MaxTokens/n.Cost)
+	if fits(hi) {
+		return hi
+	}
+	for lo < hi-1 { // lo fits, hi does not
+		if mid := lo + (hi-lo)/2; fits(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// grant lends a share of what is free, in whole units, unless that is too
+// little to be of use. It returns how much.
+func (a *Account) grant(r slice.Rule, u *slice.Usage) int64 {
+	share := math.Floor((float64(r.Burst) - a.Used) / float64(u.Divisor))
+	g := min(u.Want, slice.MaxSlice, int64(max(share, 0)))
+	if g -= g % u.Unit; g < u.Least {
+		return 0
+	}
+	a.Used += float64(g)
+	a.Young += float64(g)
+	return g
+}
