@@ -12,7 +12,9 @@
 package baseline
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/hybridlimit/hybrid"
@@ -52,17 +54,50 @@ func All() []Kind {
 		PostPaid(50 * time.Millisecond), PostPaid(100 * time.Millisecond), PostPaid(time.Second)}
 }
 
-// String is the scheme's name, for example "post-paid, 100ms".
-func (k Kind) String() string {
+// Name is what readers call the scheme, for example "post-paid, 100 ms".
+func (k Kind) Name() string {
 	switch k.scheme {
 	case static:
 		return "static limit/N"
 	case fixedSlices:
 		return "fixed 1 % slices"
 	case postPaid:
-		return fmt.Sprintf("post-paid, %v", k.every)
+		return "post-paid, " + spaced(k.every)
 	}
-	return "exact"
+	return "exact, every request"
+}
+
+// spaced writes whole seconds and milliseconds with a space before the unit.
+func spaced(d time.Duration) string {
+	if d%time.Second == 0 {
+		return fmt.Sprintf("%d s", d/time.Second)
+	}
+	return fmt.Sprintf("%g ms", d.Seconds()*1000)
+}
+
+// String is what Set reads.
+func (k Kind) String() string {
+	if k.scheme == postPaid {
+		return "postpaid:" + k.every.String()
+	}
+	return [...]string{exact: "exact", static: "static", fixedSlices: "slices"}[k.scheme]
+}
+
+// Set reads "exact", "static", "slices" or "postpaid:INTERVAL".
+func (k *Kind) Set(s string) error {
+	for _, known := range []Kind{Exact, Static, FixedSlices} {
+		if s == known.String() {
+			*k = known
+			return nil
+		}
+	}
+	text, ok := strings.CutPrefix(s, "postpaid:")
+	every, err := time.ParseDuration(text)
+	if !ok || err != nil || every <= 0 {
+		return errors.New("allowed exact, static, slices or postpaid:INTERVAL")
+	}
+	*k = PostPaid(every)
+	return nil
 }
 
 // New starts a fleet of nodes that share the limit for each key. A round trip

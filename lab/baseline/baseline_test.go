@@ -118,3 +118,23 @@ func TestEveryScheme(t *testing.T) {
 		}
 	}
 }
+
+// What a kind says of itself is what a command line takes.
+func TestKindsHaveNames(t *testing.T) {
+	names := map[string]bool{}
+	for _, want := range All() {
+		var got Kind
+		if err := got.Set(want.String()); err != nil || got != want {
+			t.Errorf("%v is read as %v, %v", want, got, err)
+		}
+		names[want.Name()] = true
+	}
+	if len(names) != len(All()) || !names["post-paid, 50 ms"] || !names["post-paid, 1 s"] {
+		t.Errorf("names: %v", names)
+	}
+	for _, wrong := range []string{"", "postpaid", "postpaid:0s", "dynamic"} {
+		if new(Kind).Set(wrong) == nil {
+			t.Errorf("%q was taken", wrong)
+		}
+	}
+}

@@ -13,7 +13,7 @@ type Chart struct {
 	Panels []Panel
 }
 
-// Panel is one pair of axes with its series.
+// Panel is one pair of axes with its series, of which the first lies on top.
 type Panel struct {
 	Y      Axis
 	Series []Series

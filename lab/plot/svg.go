@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -23,7 +24,7 @@ type sizes struct {
 	panel, next         vg.Length // height of a panel alone, and of each further one
 }
 
-var standard = sizes{width: 720, margin: 8, font: 22, panel: 330, next: 180}
+var standard = sizes{width: 720, margin: 8, font: 22, panel: 340, next: 220}
 
 // WriteSVG draws the chart.
 func (c Chart) WriteSVG(w io.Writer, theme Theme) error {
@@ -57,7 +58,7 @@ func (c Chart) drawPanels(dc draw.Canvas, theme Theme, s sizes) {
 	for i, p := range c.Panels {
 		plots[i] = []*plot.Plot{c.plot(p, i == len(c.Panels)-1, theme, s)}
 	}
-	heading := s.font * 1.5
+	heading := s.font * 1.8
 	tiles := draw.Tiles{Rows: len(plots), Cols: 1, PadTop: heading, PadY: heading}
 	for i, row := range plot.Align(plots, tiles, dc) {
 		plots[i][0].Draw(row[0])
@@ -77,7 +78,7 @@ func (c Chart) plot(p Panel, last bool, theme Theme, s sizes) *plot.Plot {
 	}
 	s.axis(&out.X, c.X, x, theme)
 	s.axis(&out.Y, p.Y, y, theme)
-	for _, series := range p.Series {
+	for _, series := range slices.Backward(p.Series) {
 		out.Add(drawing{series, theme, s})
 	}
 	return out
