@@ -14,18 +14,21 @@ import (
 // strict form of the scheme: where counts stop at the limit, it is forgotten.
 type postPaidFleet struct {
 	*store
-	every time.Duration
 	nodes []*postPaidNode
-	stop  chan struct{}
-	loops sync.WaitGroup
 }
 
 type postPaidNode struct {
-	law law
+	law   law
+	fleet *postPaidFleet
+	every time.Duration
+	phase time.Duration // of its ticks; servers do not start together
 
 	mu      sync.Mutex
 	tallies map[string]*tally
-	active  []*tally // asked for since the last report
+	active  []*tally    // asked for since the last report
+	timer   *time.Timer // of the next report, or of the one under way; nil if none is needed
+	closed  bool
+	reports sync.WaitGroup // under way
 }
 
 // tally is what a node knows of one key. All fields are under the node's lock.
@@ -45,13 +48,10 @@ type report struct {
 }
 
 func newPostPaidFleet(l law, nodes int, rtt func() time.Duration, every time.Duration) *postPaidFleet {
-	f := &postPaidFleet{store: newStore(l, rtt), every: every, stop: make(chan struct{})}
+	f := &postPaidFleet{store: newStore(l, rtt)}
 	for i := range nodes {
-		n := &postPaidNode{law: l, tallies: map[string]*tally{}}
-		f.nodes = append(f.nodes, n)
-		// Servers do not start together: their reports are spread over the interval.
-		phase := every * time.Duration(i) / time.Duration(nodes)
-		f.loops.Go(func() { f.loop(n, phase) })
+		f.nodes = append(f.nodes, &postPaidNode{law: l, fleet: f, tallies: map[string]*tally{},
+			every: every, phase: every * time.Duration(i) / time.Duration(nodes)})
 	}
 	return f
 }
@@ -66,10 +66,7 @@ func (n *postPaidNode) take(now int64, key string, cost int64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.tally(now, key)
-	if !t.active {
-		t.active = true
-		n.active = append(n.active, t)
-	}
+	n.activate(t, now)
 	n.renew(t, now)
 	u := n.law.drain(t.told, now)
 	u.used += t.own.used + t.sent.used
@@ -78,6 +75,31 @@ func (n *postPaidNode) take(now int64, key string, cost int64) bool {
 	}
 	t.own.used += float64(cost)
 	return true
+}
+
+// activate makes sure that the next tick reports a key. The node's lock is held.
+func (n *postPaidNode) activate(t *tally, now int64) {
+	if !t.active {
+		t.active = true
+		n.active = append(n.active, t)
+	}
+	if n.timer == nil {
+		n.arm(now)
+	}
+}
+
+// arm sets the timer to the next tick: ticks with nothing to report are not worth
+// their time. The node's lock is held.
+func (n *postPaidNode) arm(now int64) {
+	if n.closed {
+		return
+	}
+	wait := n.every - time.Duration(mod(now-int64(n.phase), int64(n.every)))
+	n.reports.Add(1)
+	n.timer = time.AfterFunc(wait, func() {
+		defer n.reports.Done()
+		n.report()
+	})
 }
 
 func (n *postPaidNode) tally(now int64, key string) *tally {
@@ -99,36 +121,14 @@ func (n *postPaidNode) renew(t *tally, now int64) {
 	}
 }
 
-// loop reports each interval until the fleet is closed.
-func (f *postPaidFleet) loop(n *postPaidNode, phase time.Duration) {
-	select {
-	case <-time.After(phase):
-	case <-f.stop:
-		return
-	}
-	ticker := time.NewTicker(f.every)
-	defer ticker.Stop()
-	for {
-		f.report(n)
-		select {
-		case <-ticker.C:
-		case <-f.stop:
-			return
-		}
-	}
-}
-
 // report settles every key that was asked for since the last report, in one
 // pipeline; a key that nobody asked for costs nothing.
-func (f *postPaidFleet) report(n *postPaidNode) {
+func (n *postPaidNode) report() {
 	reports := n.collect(time.Now().UnixNano())
-	if len(reports) == 0 {
-		return
-	}
-	f.call(len(reports), func(now int64) {
+	n.fleet.call(len(reports), func(now int64) {
 		for i := range reports {
 			r := &reports[i]
-			r.told = f.add(now, r.tally.key, r.sent)
+			r.told = n.fleet.add(now, r.tally.key, r.sent)
 		}
 	})
 	n.mu.Lock()
@@ -136,6 +136,10 @@ func (f *postPaidFleet) report(n *postPaidNode) {
 	for _, r := range reports {
 		r.tally.told = r.told
 		r.tally.sent.used = 0
+	}
+	n.timer = nil
+	if len(n.active) > 0 {
+		n.arm(time.Now().UnixNano())
 	}
 }
 
@@ -168,6 +172,17 @@ func (f *postPaidFleet) add(now int64, key string, sent usage) usage {
 
 // Close is part of sim.Subject: it waits for reports under way.
 func (f *postPaidFleet) Close() {
-	close(f.stop)
-	f.loops.Wait()
+	for _, n := range f.nodes {
+		n.close()
+	}
+}
+
+func (n *postPaidNode) close() {
+	n.mu.Lock()
+	n.closed = true
+	if n.timer != nil && n.timer.Stop() {
+		n.reports.Done()
+	}
+	n.mu.Unlock()
+	n.reports.Wait()
 }
