@@ -22,6 +22,7 @@ type Answer struct {
 	Allowed bool
 	Blocked bool  // it waited for a reply of the store
 	At      int64 // when the decision counts, ns: when the store executed it, or when the node decided alone
+	Policy  bool  // the store did not answer, and what is to be done then was decided beforehand
 }
 
 // Cost counts what requests cost the store.
@@ -29,5 +30,10 @@ type Cost struct {
 	Operations int64 // accounts settled, or whatever the scheme does to a key in the store
 	Commands   int64 // commands that carried them
 	RoundTrips int64 // pipelines that carried the commands
+	Other      int64 // commands that carried none: heartbeats and the like
 	Blocked    int64 // requests whose answer waited for the store
+}
+
+func (c Cost) minus(o Cost) Cost {
+	return Cost{c.Operations - o.Operations, c.Commands - o.Commands, c.RoundTrips - o.RoundTrips, c.Other - o.Other, c.Blocked - o.Blocked}
 }

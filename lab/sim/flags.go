@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Bind makes every field of an experiment a flag, whose default is what the
+// field holds now.
+func (e *Experiment) Bind(fs *flag.FlagSet) {
+	fs.Var(limitValue{&e.Limit}, "limit", "limit of each key: `COUNT/PERIOD`, COUNT/PERIOD:BURST or window:COUNT/PERIOD (default 1000/min)")
+	fs.Var(accuracyValue{&e.Accuracy}, "accuracy", "`dial`: balanced, strict, exact or within:OVER:UNDER")
+	fs.Var(policyValue{&e.OnFailure}, "onfailure", "`policy`: local, open or closed")
+	fs.DurationVar(&e.Sync, "sync", e.Sync, "Options.SyncInterval (default 100ms)")
+	fs.DurationVar(&e.Timeout, "timeout", e.Timeout, "Options.StoreTimeout (default 20ms)")
+	fs.IntVar(&e.Nodes, "nodes", e.Nodes, "`number` of nodes (default 20)")
+	fs.Var(&e.Trip, "rtt", "round `trip`: a duration, exp:MEAN:MOST or uniform:LEAST:MOST (default 600us)")
+	fs.Var(&e.Store, "store", "`memory` (an account in plain Go) or mini (an embedded Redis)")
+	fs.IntVar(&e.Keys, "keys", e.Keys, "`number` of keys (default 1)")
+	fs.Float64Var(&e.Skew, "zipf", e.Skew, "`exponent` of the keys' popularity; 0 = all alike")
+	fs.Int64Var(&e.Cost, "cost", e.Cost, "`tokens` per request (default 1)")
+	fs.Var(&e.Arrivals, "arrivals", "`process`: poisson, batch:SIZE or onoff:ON:OFF")
+	fs.Float64Var(&e.Load, "load", e.Load, "offered load as a `multiple` of the limits of all keys")
+	fs.Float64Var(&e.Rate, "rate", e.Rate, "offered `requests` per second in all, instead of -load")
+	fs.Var(&e.Place, "place", "`node` of a request: uniform, one, hopping, least or zipf:SKEW")
+	fs.Var(&e.Scenes, "scenes", "`scenes` in turn instead of -load and -place: \"2m 0.5x uniform aside, 1m 50/s one\"")
+	fs.BoolVar(&e.Quiet, "quiet", e.Quiet, "no requests during the warm-up")
+	fs.DurationVar(&e.Warm, "warm", e.Warm, "warm-up (default 5s and one fill time)")
+	fs.DurationVar(&e.Span, "span", e.Span, "measured time (default -fills)")
+	fs.Float64Var(&e.Fills, "fills", e.Fills, "measured time in `fill times` of the limit (default 15)")
+	fs.Var(&e.Faults, "faults", "what goes wrong: `list` of KIND[:NODE]@TIME[+LENGTH], KIND one of "+strings.Join(faultNames[:], " "))
+	fs.Uint64Var(&e.Seed, "seed", e.Seed, "`seed` of everything random")
+}
+
+// Command is the command line that runs the experiment again.
+func (e Experiment) Command() string {
+	var standard Experiment
+	defaults, ours := flag.NewFlagSet("", flag.ContinueOnError), flag.NewFlagSet("", flag.ContinueOnError)
+	standard.Bind(defaults)
+	e.Bind(ours)
+	words := []string{"go run ./lab run"}
+	ours.VisitAll(func(f *flag.Flag) {
+		value := f.Value.String()
+		if value == defaults.Lookup(f.Name).Value.String() {
+			return
+		}
+		if strings.ContainsAny(value, " ,()") {
+			value = "'" + value + "'"
+		}
+		words = append(words, fmt.Sprintf("-%s=%s", f.Name, value))
+	})
+	return strings.Join(words, " ")
+}
+
+// Parse reads the flags of Command. flag.ErrHelp means that help was printed.
+func Parse(args []string, out io.Writer) (e Experiment, err error) {
+	fs := flag.NewFlagSet("run", flag.ContinueOnError)
+	fs.SetOutput(out)
+	e.Bind(fs)
+	if err := fs.Parse(args); err != nil {
+		return e, err
+	}
+	if fs.NArg() > 0 {
+		return e, fmt.Errorf("unexpected argument %q: only flags are allowed", fs.Arg(0))
+	}
+	return e, e.Validate()
+}

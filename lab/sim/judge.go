@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/oracle"
+)
+
+// request is one arrival with what became of it.
+type request struct {
+	asked   int64 // ns since the Unix epoch
+	at      int64 // when the decision counts, ns
+	number  int64 // in the order of arrival
+	cost    int64
+	stretch *stretch
+	key     int32
+	node    int32
+	ideal   bool // a perfect central limiter admits it
+	allowed bool
+	blocked bool
+	policy  bool
+}
+
+// before says which of two decisions counts first.
+func (r *request) before(o *request) bool {
+	return r.at < o.at || r.at == o.at && r.number < o.number
+}
+
+// judge holds every decision against the limit as the decisions come, in
+// constant memory per key. Decisions become known late (one of the store when
+// its reply has arrived) and are judged in the order in which they count, so they
+// are kept back for a while.
+type judge struct {
+	lag time.Duration // no decision becomes known later than this
+	law law
+
+	mu    sync.Mutex
+	keys  []*account // by number; nil: never asked for
+	late  reorder
+	sums  sums
+	chaos []*oracle.Checker // by key: with what the failure policy admits; nil: nothing goes wrong
+}
+
+// law is what keys are judged by: what they are when nobody has asked.
+type law struct {
+	account
+	all  *oracle.Checker
+	cost int64
+}
+
+// account is the judgement of one key.
+type account struct {
+	promise oracle.Checker // what must hold
+	limit   oracle.Checker // the limit itself
+	central oracle.Ideal   // the perfect central limiter, at arrival
+	ours    oracle.Ideal   // an ideal account that is charged with our admissions
+}
+
+// reorderLag is longer than any caller waits for the store.
+const reorderLag = 1200 * time.Millisecond
+
+func newJudge(e Experiment) *judge {
+	limit, over, losses := oracleOf(e.Limit), e.Accuracy.Over(), e.Faults.losses()
+	j := &judge{lag: max(reorderLag, 2*e.Timeout), keys: make([]*account, e.Keys), sums: newSums(e, e.stretches())}
+	j.law = law{cost: e.Cost, account: account{
+		promise: *oracle.NewChecker(promise(e.Limit, over, losses)),
+		limit:   *oracle.NewChecker(limit),
+		central: *oracle.NewIdeal(limit),
+		ours:    *oracle.NewIdeal(limit),
+	}}
+	if len(e.Faults) > 0 {
+		j.law.all = oracle.NewChecker(promise(e.Limit, over, losses+1))
+		j.chaos = make([]*oracle.Checker, e.Keys)
+	}
+	return j
+}
+
+// offered judges a request as a perfect central limiter would. Requests come in
+// order of time.
+func (j *judge) offered(r *request) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r.cost = j.law.cost
+	r.ideal = j.account(r.key).central.Allow(r.asked, r.cost)
+}
+
+// account is the judgement of a key. The caller holds mu.
+func (j *judge) account(key int32) *account {
+	a := j.keys[key]
+	if a == nil {
+		a = new(account)
+		*a = j.law.account
+		j.keys[key] = a
+	}
+	return a
+}
+
+// decided takes a decision that has become known now.
+func (j *judge) decided(r request) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.late.add(r)
+	j.judgeUntil(time.Now().Add(-j.lag).UnixNano())
+}
+
+// judgeUntil judges what counts before a moment. The caller holds mu.
+func (j *judge) judgeUntil(at int64) {
+	for {
+		r := j.late.first()
+		if r == nil || r.at >= at {
+			return
+		}
+		j.decide(r)
+		j.late.drop()
+	}
+}
+
+// decide judges the decision that counts next.
+func (j *judge) decide(r *request) {
+	a := j.account(r.key)
+	falsely := false
+	if r.allowed {
+		a.ours.Charge(r.at, r.cost)
+		j.admitted(a, r)
+	} else {
+		falsely = a.ours.Fits(r.at, r.cost)
+	}
+	j.sums.add(r, falsely)
+}
+
+// admitted replays an admission. What the failure policy admits is bounded by a
+// promise of its own.
+func (j *judge) admitted(a *account, r *request) {
+	admission := oracle.Admission{At: r.at, Cost: r.cost}
+	a.limit.Add(admission)
+	if !r.policy {
+		a.promise.Add(admission)
+	}
+	if j.chaos == nil {
+		return
+	}
+	if j.chaos[r.key] == nil {
+		c := *j.law.all
+		j.chaos[r.key] = &c
+	}
+	j.chaos[r.key].Add(admission)
+}
+
+// finish judges all that is left and sums up.
+func (j *judge) finish() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.judgeUntil(1<<63 - 1)
+	j.sums.total()
+	f := j.sums.f
+	f.Excess = -float64(f.Experiment.Limit.Burst())
+	for number, a := range j.keys {
+		if a == nil {
+			continue
+		}
+		if r := a.limit.Report(); r.Excess > f.Excess {
+			f.Excess, f.Worst = r.Excess, r
+		}
+		j.hold(number, &a.promise, "the promise")
+		if j.chaos != nil && j.chaos[number] != nil && f.Experiment.OnFailure == hybrid.FailLocal {
+			j.hold(number, j.chaos[number], "the promise of FailLocal")
+		}
+	}
+}
+
+// mostProblems are told.
+const mostProblems = 5
+
+// hold checks a promise of the library; others have made none.
+func (j *judge) hold(key int, c *oracle.Checker, what string) {
+	f := j.sums.f
+	if err := c.Report().Err(); err != nil && f.Experiment.Subject == nil && len(f.Problem) < mostProblems {
+		f.Problem = append(f.Problem, fmt.Errorf("key %d breaks %s: %w", key, what, err))
+	}
+}

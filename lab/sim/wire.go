@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
+
+// meter counts what the fleet costs the store.
+type meter struct {
+	asked      atomic.Int64 // requests
+	operations atomic.Int64 // accounts that the store settled, or may have
+	commands   atomic.Int64 // commands that carried them
+	roundTrips atomic.Int64 // calls that carried the commands
+	other      atomic.Int64 // commands that carried none: heartbeats, marks
+	blocked    atomic.Int64
+}
+
+func (m *meter) cost() Cost {
+	return Cost{
+		Operations: m.operations.Load(),
+		Commands:   m.commands.Load(),
+		RoundTrips: m.roundTrips.Load(),
+		Other:      m.other.Load(),
+		Blocked:    m.blocked.Load(),
+	}
+}
+
+// wire is what can be seen of one node between its client and the store.
+type wire struct {
+	meter *meter
+
+	mu       sync.Mutex
+	verdicts map[string]verdict // by key: the last settle that carried requests
+	tokens   map[string]int64   // by key: what is in the slice; nil: nobody asks
+}
+
+// verdict is when the store judged requests, and how many of their callers have
+// not been told yet.
+type verdict struct {
+	at     int64 // ns
+	unread int64
+}
+
+func newWire(m *meter, tokens bool) *wire {
+	w := &wire{meter: m, verdicts: map[string]verdict{}}
+	if tokens {
+		w.tokens = map[string]int64{}
+	}
+	return w
+}
+
+// sent notes a call on its way. Of each settle, the slice is down to what is held.
+func (w *wire) sent(settles [][]*slice.Settle, commands int) {
+	carrying := int64(len(settles))
+	w.meter.commands.Add(carrying)
+	w.meter.other.Add(int64(commands) - carrying)
+	if carrying > 0 {
+		w.meter.roundTrips.Add(1)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tokens == nil {
+		return
+	}
+	for _, part := range settles {
+		for _, st := range part {
+			if st.Usage.Tag.Epoch > 0 {
+				w.tokens[keyOf(st.Account)] = st.Usage.Held
+			}
+		}
+	}
+}
+
+// executed counts settles that the store executed, or may have.
+func (w *wire) executed(settles []*slice.Settle) {
+	n := 0
+	for _, st := range settles {
+		if st.Outcome != slice.NotRun {
+			n++
+		}
+	}
+	w.meter.operations.Add(int64(n))
+}
+
+// replied notes what the store said.
+func (w *wire) replied(settles []*slice.Settle) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, st := range settles {
+		if st.Outcome == slice.Ran {
+			w.heard(st)
+		}
+	}
+}
+
+// heard notes one reply. The caller holds mu.
+func (w *wire) heard(st *slice.Settle) {
+	if len(st.Usage.Needs) > 0 {
+		v := verdict{at: st.Grant.Clock * 1000}
+		for _, need := range st.Usage.Needs {
+			v.unread += need.Count
+		}
+		w.verdicts[keyOf(st.Account)] = v
+	}
+	if w.tokens == nil {
+		return
+	}
+	key := keyOf(st.Account)
+	if st.Grant.Dropped {
+		w.tokens[key] = 0
+	}
+	w.tokens[key] += st.Grant.Granted
+}
+
+// judged is when the store judged a request of a key whose answer has just come.
+func (w *wire) judged(key string) (at int64, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v, ok := w.verdicts[key]
+	if !ok {
+		return 0, false
+	}
+	if v.unread--; v.unread == 0 {
+		delete(w.verdicts, key)
+	} else {
+		w.verdicts[key] = v
+	}
+	return v.at, true
+}
+
+// took notes tokens that the node admitted from a slice.
+func (w *wire) took(key string, n int64) {
+	if w.tokens == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tokens[key] -= n
+}
+
+// holds is what the node has in its slice.
+func (w *wire) holds(key string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return max(w.tokens[key], 0)
+}
+
+// Accounts are called "hybrid:{}a1:3:api:KEY"; registries "hybrid:{}m1:api".
+const (
+	limiterName   = "api"
+	accountPrefix = "hybrid:{}a1:3:" + limiterName + ":"
+	fleetPrefix   = "hybrid:{}m1:"
+	marksKey      = "hybrid:{}r1"
+)
+
+func keyOf(account string) string { return account[len(accountPrefix):] }
+
+// settlesOf decodes the calls of the settle script among commands.
+func settlesOf(cmds []redis.Cmder) (settles [][]*slice.Settle) {
+	for _, cmd := range cmds {
+		if isSettle(cmd) {
+			settles = append(settles, decode(cmd.Args()))
+		}
+	}
+	return settles
+}
