@@ -80,5 +80,6 @@ func (c *crowd) rise(a arrival) request {
 
 func (c *crowd) ask(r *request) {
 	answer := c.subject.Ask(int(r.node), c.names[r.key], r.cost)
+	r.delay = time.Now().UnixNano() - r.asked
 	r.at, r.allowed, r.blocked, r.policy = answer.At, answer.Allowed, answer.Blocked, answer.Policy
 }

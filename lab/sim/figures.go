@@ -30,6 +30,7 @@ type Figures struct {
 	// What it cost.
 	Requests int64
 	Blocked  int64   // waited for the store
+	Delay    int64   // of all requests together until they had their answers, ns
 	Policy   int64   // decided by the failure policy
 	Cost     Cost    // of the store
 	Nodes    []int64 // tokens admitted by each node
@@ -135,6 +136,7 @@ func (s sums) add(r *request, falsely bool) {
 	}
 	f.Requests++
 	f.Blocked += one(r.blocked)
+	f.Delay += r.delay
 	f.Policy += one(r.policy)
 	f.Denied += one(!r.allowed)
 	f.FalseDenials += one(falsely)

@@ -12,6 +12,7 @@ import (
 // request is one arrival with what became of it.
 type request struct {
 	asked   int64 // ns since the Unix epoch
+	delay   int64 // until there was an answer, ns
 	at      int64 // when the decision counts, ns
 	number  int64 // in the order of arrival
 	cost    int64
