@@ -100,6 +100,11 @@ func (k *Kind) Set(s string) error {
 	return nil
 }
 
+// Start starts the scheme for an experiment: an Experiment.Subject.
+func (k Kind) Start(s sim.Setup) sim.Subject {
+	return New(k, s.Nodes, s.Limit, s.Trip)
+}
+
 // New starts a fleet of nodes that share the limit for each key. A round trip
 // to the store takes as long as rtt says, half of it each way; rtt is called
 // concurrently.
