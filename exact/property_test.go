@@ -87,7 +87,8 @@ func drawUsage(t *rapid.T, now int64, r slice.Rule) slice.Usage {
 		if r.Window > 0 {
 			u.Tag.Window = max(0, now/r.Window+rapid.SampledFrom([]int64{0, 0, 0, -1, 1}).Draw(t, "tagWindow"))
 		}
-		u.Spent, u.Returned, u.Held = drawPart(t, "spent"), drawPart(t, "returned"), drawPart(t, "held")
+		most := rapid.SampledFrom([]int64{slice.MaxSlice, slice.MaxSlice, slice.MaxTokens}).Draw(t, "most")
+		u.Spent, u.Returned, u.Held = drawPart(t, "spent", most), drawPart(t, "returned", most), drawPart(t, "held", slice.MaxSlice)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "charges") == 0 {
 		u.Charged = float64(drawTokens(t, "charged", -slice.MaxTokens)) / 4
@@ -103,11 +104,11 @@ func drawUsage(t *rapid.T, now int64, r slice.Rule) slice.Usage {
 	return u
 }
 
-func drawPart(t *rapid.T, name string) int64 {
+func drawPart(t *rapid.T, name string, most int64) int64 {
 	if rapid.Bool().Draw(t, "no "+name) {
 		return 0
 	}
-	return rapid.OneOf(rapid.Int64Range(0, 50), rapid.Int64Range(0, slice.MaxSlice)).Draw(t, name)
+	return rapid.OneOf(rapid.Int64Range(0, 50), rapid.Int64Range(0, most)).Draw(t, name)
 }
 
 // settle sends a batch, possibly with the same account twice, and compares.

@@ -125,7 +125,7 @@ func TestOneLimiterCloses(t *testing.T) {
 		again := w.limiter(rule, strict)
 		w.must("its successor", allow(again, "k", 1), true, byStore)
 		time.Sleep(2 * time.Second)
-		equal(t, "registered", len(w.store.registered("l")), 1)
+		equal(t, "registered", len(w.store.Members("l", memberTTL)), 1)
 	})
 }
 

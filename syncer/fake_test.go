@@ -3,50 +3,48 @@ package syncer
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/ledger"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
 var errGone = errors.New("connection refused")
 
-// fake is the store of these tests: faithful accounts, a registry of members
-// and marks, and every way to go wrong that the tests need. Its clock is the
-// bubble's.
+// fake is the store of these tests: a faithful one in memory, and every way to
+// go wrong that the tests need. Its clock is the bubble's.
 type fake struct {
+	*ledger.Store
 	t      *testing.T
 	shared bool // several nodes, or cells of one key, may settle an account at once
 
-	mu       sync.Mutex
-	accounts map[string]*ledger
+	mu sync.Mutex
 
 	// Hooks, called without the lock.
 	call func(batch []*slice.Settle)                   // before a call is executed; may sleep or block
 	fate func(st *slice.Settle) (slice.Outcome, error) // of a settle; Unknown: executed, its reply lost
 	beat func() error                                  // of a heartbeat; may sleep or block
 
-	members map[string]map[string]time.Time // by limiter: when each member lapses
-	marks   []slice.Mark
-	markErr error
+	markErr error // of every reading and writing of marks
 
 	ops     map[string]int // settles executed, by account
 	log     []slice.Settle // settles executed, in order
 	batches []int          // settles of each call
 	flying  map[string]int // settles under way, by account
+	marks   []slice.Mark   // published, in order
 	polls   int            // reads of marks
 	beats   int
 	left    []string // members that left, "limiter/member"
 }
 
 func newFake(t *testing.T) *fake {
-	return &fake{t: t, accounts: map[string]*ledger{}, members: map[string]map[string]time.Time{},
-		ops: map[string]int{}, flying: map[string]int{}}
+	return &fake{t: t, Store: ledger.NewStore(), ops: map[string]int{}, flying: map[string]int{}}
 }
 
+// Account gives accounts names that tests can spell.
 func (f *fake) Account(limiter, key string) string { return limiter + "/" + key }
 
 func (f *fake) Settle(_ context.Context, batch []*slice.Settle) {
@@ -79,107 +77,65 @@ func (f *fake) settle(st *slice.Settle, fate func(*slice.Settle) (slice.Outcome,
 		return
 	}
 	f.ops[st.Account]++
-	f.checkUsage(st)
-	g := f.account(st.Account).settle(time.Now().UnixMicro(), st.Rule, st.Usage)
-	done := *st
-	done.Grant = g
+	done := slice.Settle{Account: st.Account, Rule: st.Rule, Usage: st.Usage}
+	f.execute(&done)
 	f.log = append(f.log, done)
 	if st.Outcome == slice.Ran {
-		st.Grant = g
+		st.Grant = done.Grant
 	}
 }
 
-// checkUsage refuses what the script would not read.
-func (f *fake) checkUsage(st *slice.Settle) {
-	u := st.Usage
-	bad := min(u.Spent, u.Returned, u.Held, u.Want) < 0 || u.Fallback < 0 || len(u.Needs) > slice.MaxRuns ||
-		u.Want > 0 && min(u.Least, u.Unit, u.Divisor) < 1 || st.Rule.Burst < 1 || st.Rule.Rate <= 0
-	if bad {
-		f.t.Errorf("a settle of %s that makes no sense: %+v", st.Account, *st)
+// execute executes a settle that nobody may have to refuse.
+func (f *fake) execute(st *slice.Settle) {
+	f.Store.Settle(context.Background(), []*slice.Settle{st})
+	if st.Outcome != slice.Ran {
+		f.t.Errorf("a settle of %s that makes no sense: %v: %+v", st.Account, st.Err, *st)
 	}
 }
 
-// account returns an account. The caller holds mu.
-func (f *fake) account(name string) *ledger {
-	m := f.accounts[name]
-	if m == nil {
-		m = &ledger{}
-		f.accounts[name] = m
-	}
-	return m
-}
-
-func (f *fake) Heartbeat(_ context.Context, member string, ttl time.Duration, fleets []*slice.Fleet) {
+func (f *fake) Heartbeat(ctx context.Context, member string, ttl time.Duration, fleets []*slice.Fleet) {
 	f.mu.Lock()
 	beat := f.beat
-	f.mu.Unlock()
-	var err error
-	if beat != nil {
-		err = beat()
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.beats++
-	now := time.Now()
-	for _, fl := range fleets {
-		if fl.Err = err; err != nil {
-			continue
+	f.mu.Unlock()
+	if beat != nil {
+		if err := beat(); err != nil {
+			for _, fl := range fleets {
+				fl.Err = err
+			}
+			return
 		}
-		live := f.fleet(fl.Limiter)
-		_, known := live[member]
-		fl.Joined = !known
-		live[member] = now.Add(ttl)
-		for m := range live {
-			fl.Members = append(fl.Members, m)
-		}
-		slices.Sort(fl.Members)
 	}
+	f.Store.Heartbeat(ctx, member, ttl, fleets)
 }
 
-// fleet returns the live members of a limiter. The caller holds mu.
-func (f *fake) fleet(limiter string) map[string]time.Time {
-	live := f.members[limiter]
-	if live == nil {
-		live = map[string]time.Time{}
-		f.members[limiter] = live
-	}
-	for m, until := range live {
-		if !until.After(time.Now()) {
-			delete(live, m)
-		}
-	}
-	return live
-}
-
-func (f *fake) Leave(_ context.Context, member string, limiters []string) error {
+func (f *fake) Leave(ctx context.Context, member string, limiters []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range limiters {
-		delete(f.members[l], member)
 		f.left = append(f.left, l+"/"+member)
 	}
-	return nil
+	return f.Store.Leave(ctx, member, limiters)
 }
 
-func (f *fake) Mark(_ context.Context, marks []slice.Mark) error {
+func (f *fake) Mark(ctx context.Context, marks []slice.Mark) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.markErr == nil {
-		f.marks = append(f.marks, marks...)
+	if f.markErr != nil {
+		return f.markErr
 	}
-	return f.markErr
+	f.marks = append(f.marks, marks...)
+	return f.Store.Mark(ctx, marks)
 }
 
-func (f *fake) Marks(_ context.Context, since int64, most int) (newer []slice.Mark, err error) {
+func (f *fake) Marks(ctx context.Context, since int64, most int) ([]slice.Mark, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.polls++
-	for _, m := range f.marks {
-		if m.At > since && len(newer) < most {
-			newer = append(newer, m)
-		}
+	if f.markErr != nil {
+		return nil, f.markErr
 	}
-	return newer, f.markErr
+	return f.Store.Marks(ctx, since, most)
 }
 
 // What tests change while nodes run.
@@ -227,13 +183,6 @@ func (f *fake) calls() []int {
 	return slices.Clone(f.batches)
 }
 
-// registered returns when each live member of a limiter lapses.
-func (f *fake) registered(limiter string) map[string]time.Time {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.fleet(limiter))
-}
-
 func (f *fake) opsOf(account string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -246,28 +195,32 @@ func (f *fake) last() slice.Settle {
 	return f.log[len(f.log)-1]
 }
 
+// join registers another node, once.
+func (f *fake) join(limiter, member string) {
+	f.Store.Heartbeat(context.Background(), member, memberTTL, []*slice.Fleet{{Limiter: limiter}})
+}
+
+// settleAs executes a settle of somebody else.
+func (f *fake) settleAs(account string, r slice.Rule, u slice.Usage) slice.Grant {
+	st := slice.Settle{Account: account, Rule: r, Usage: u}
+	f.execute(&st)
+	return st.Grant
+}
+
 // state returns an account as it is now.
 func (f *fake) state(account string, r slice.Rule) (used float64, lent int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	m := f.account(account)
-	g := m.settle(time.Now().UnixMicro(), r, slice.Usage{})
+	g := f.settleAs(account, r, slice.Usage{})
 	return g.Used, g.Lent
 }
 
 // use takes tokens from an account, as another node would.
 func (f *fake) use(account string, r slice.Rule, tokens int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.account(account).settle(time.Now().UnixMicro(), r, slice.Usage{Charged: float64(tokens)})
+	f.settleAs(account, r, slice.Usage{Charged: float64(tokens)})
 }
 
 // lend takes tokens from an account as a lease of another node.
 func (f *fake) lend(account string, r slice.Rule, tokens int64) slice.Tag {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	g := f.account(account).settle(time.Now().UnixMicro(), r,
-		slice.Usage{Want: tokens, Least: 1, Unit: 1, Divisor: 1})
+	g := f.settleAs(account, r, slice.Usage{Want: tokens, Least: 1, Unit: 1, Divisor: 1})
 	if g.Granted != tokens {
 		f.t.Fatalf("lent %d of %d", g.Granted, tokens)
 	}

@@ -17,10 +17,10 @@ func TestTheFleetIsCounted(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		l := w.limiter(bucket(100, time.Second), strict)
 		equal(t, "before the first heartbeat", l.Fleet(), 1)
-		w.store.set(func() { w.store.fleet("l")["other"] = time.Now().Add(10 * time.Second) })
+		w.store.join("l", "other")
 		time.Sleep(1500 * time.Millisecond)
 		equal(t, "with another", l.Fleet(), 2)
-		time.Sleep(8 * time.Second)
+		time.Sleep(memberTTL - 1500*time.Millisecond)
 		equal(t, "while its registration lasts", l.Fleet(), 2)
 		time.Sleep(2 * time.Second)
 		equal(t, "afterwards", l.Fleet(), 1)
@@ -34,11 +34,9 @@ func TestServersIsTheLeast(t *testing.T) {
 		equal(t, "at once", l.Fleet(), 3)
 		time.Sleep(2 * time.Second)
 		equal(t, "alone", l.Fleet(), 3)
-		w.store.set(func() {
-			for _, m := range []string{"a", "b", "c"} {
-				w.store.fleet("l")[m] = time.Now().Add(time.Minute)
-			}
-		})
+		for _, m := range []string{"a", "b", "c"} {
+			w.store.join("l", m)
+		}
 		time.Sleep(2 * time.Second)
 		equal(t, "with three others", l.Fleet(), 4)
 		w.end()

@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -81,11 +82,10 @@ func yields(t *testing.T, cost int64) (left int64, recalled uint64) {
 		a.mu.Lock()
 		a.contact.counted = a.contact.lease.Unreported(&a.Cell)
 		a.mu.Unlock()
-		w.store.set(func() {
-			w.store.marks = append(w.store.marks,
-				slice.Mark{Account: "1:l:no such key", Cost: 1, At: 1},
-				slice.Mark{Account: "9:l:k", Cost: 1, At: 1}, slice.Mark{Account: "nonsense", Cost: 1, At: 1},
-				slice.Mark{Account: "1:l:k", Cost: cost, At: time.Now().UnixMicro()})
+		now := time.Now().UnixMicro()
+		_ = w.store.Mark(context.Background(), []slice.Mark{
+			{Account: "1:l:no such key", Cost: 1, At: now}, {Account: "9:l:k", Cost: 1, At: now},
+			{Account: "nonsense", Cost: 1, At: now}, {Account: "1:l:k", Cost: cost, At: now},
 		})
 		time.Sleep(150 * time.Millisecond)
 		left, recalled = held(a), l.Counts.Recalled.Load()

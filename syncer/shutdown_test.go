@@ -61,11 +61,9 @@ func endAtAnyMoment(t *testing.T, seed uint64) {
 		t.Errorf("seed %d: %v", seed, err)
 	}
 	wg.Wait()
-	store.mu.Lock()
-	defer store.mu.Unlock()
-	for name, account := range store.accounts {
-		if rule := rules[name[0]-'0']; !crowded && rule.Window == 0 && account.out() > 0 {
-			t.Errorf("seed %d: %v tokens of %s are still lent", seed, account.out(), name)
+	for name, account := range store.Accounts() {
+		if rule := rules[name[0]-'0']; !crowded && rule.Window == 0 && account.Lent() > 0 {
+			t.Errorf("seed %d: %v tokens of %s are still lent", seed, account.Lent(), name)
 		}
 	}
 }

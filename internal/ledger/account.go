@@ -19,8 +19,11 @@ type Account struct {
 	Old   float64 // tokens lent in the epoch before, a whole number
 }
 
-// maxTTL is the longest time to live in ms; above it, servers overflow.
-const maxTTL = 9e12
+const (
+	maxTTL  = 9e12                            // ms; above it, servers overflow
+	maxUsed = 1e18                            // no account holds more
+	maxAt   = slice.MaxTokens - 3*slice.Epoch // µs; up to there the ends of epochs are exact
+)
 
 func epochOf(us int64) int64 { return us / slice.Epoch }
 
@@ -32,8 +35,8 @@ func (a *Account) Lent() float64 { return a.Young + a.Old }
 // nothing and leaves the account as it was. The only allocation is g.Admitted.
 func (a *Account) Settle(clock int64, r slice.Rule, u slice.Usage) (g slice.Grant, wrote bool) {
 	b := *a // becomes what a write would leave
-	if !b.Stored || b.Damaged {
-		g.Rebuilt = b.Damaged
+	if !b.readable() {
+		g.Rebuilt = b.Stored
 		b = Account{At: clock}
 	}
 	beyond := b.excess(r)
@@ -64,6 +67,12 @@ func (a *Account) Settle(clock int64, r slice.Rule, u slice.Usage) (g slice.Gran
 		*a = b.stored()
 	}
 	return g, wrote
+}
+
+// readable is false for an account that the next settle replaces, as if it had
+// been lost, and for one that is not stored.
+func (a *Account) readable() bool {
+	return a.Stored && !a.Damaged && a.Used <= maxUsed && a.At <= maxAt
 }
 
 // stored is the account once it is written: an empty one is no key at all.

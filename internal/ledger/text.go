@@ -1,17 +1,14 @@
 package ledger
 
 import (
+	"errors"
 	"strconv"
 	"strings"
-
-	"github.com/hybridlimit/hybrid/slice"
 )
 
 const (
-	maxUsed = 1e18                            // no account holds more
-	maxAt   = slice.MaxTokens - 3*slice.Epoch // µs; the ends of its epochs are exact
-	digits  = "0123456789"                    // of a whole number
-	numeric = digits + ".e+-"                 // of a real number, which starts with a digit
+	digits  = "0123456789"    // of a whole number
+	numeric = digits + ".e+-" // of a real number, which starts with a digit
 )
 
 // Text returns the stored form, "used ts lent0 lent1": the leases by parity of
@@ -47,12 +44,12 @@ func Parse(text string) Account {
 	at, err1 := strconv.ParseInt(f[1], 10, 64)
 	even, err2 := strconv.ParseFloat(f[2], 64)
 	odd, err3 := strconv.ParseFloat(f[3], 64)
-	if err != nil || err1 != nil || err2 != nil || err3 != nil || used > maxUsed || at > maxAt || even+odd > used {
-		return damaged
-	}
 	a := Account{Stored: true, At: at, Used: used, Young: even, Old: odd}
 	if epochOf(at)%2 != 0 {
 		a.Young, a.Old = odd, even
+	}
+	if errors.Join(err, err1, err2, err3) != nil || a.Lent() > used || !a.readable() {
+		return damaged
 	}
 	return a
 }
