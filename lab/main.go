@@ -21,7 +21,8 @@ import (
 // commands are what the first argument may be. They run inside of a test, since
 // virtual time is to be had nowhere else.
 var commands = map[string]func(t *testing.T, args []string) error{
-	"run": runOne,
+	"run":   runOne,
+	"table": runTable,
 }
 
 func main() {

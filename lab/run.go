@@ -1,19 +1,47 @@
 package main
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"testing"
 
+	"github.com/hybridlimit/hybrid/lab/baseline"
 	"github.com/hybridlimit/hybrid/lab/sim"
 )
 
 // runOne runs the experiment of the flags.
 func runOne(t *testing.T, args []string) error {
-	e, err := sim.Parse(args, os.Stderr)
-	if err != nil {
+	var e sim.Experiment
+	fs := newFlags("run")
+	e.Bind(fs)
+	fs.Func("subject", "`scheme` that is run instead of the library: exact, static, slices or postpaid:INTERVAL", func(name string) error {
+		var k baseline.Kind
+		err := k.Set(name)
+		e.Subject = k.Start
+		return err
+	})
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	if err := e.Validate(); err != nil {
 		return err
 	}
 	f := e.Run(t)
 	f.Print(os.Stdout)
 	return f.Err()
+}
+
+func newFlags(command string) *flag.FlagSet {
+	return flag.NewFlagSet(command, flag.ContinueOnError)
+}
+
+func parse(fs *flag.FlagSet, args []string) error {
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: only flags are allowed", fs.Arg(0))
+	}
+	return nil
 }

@@ -50,6 +50,9 @@ type Window struct {
 // Err is nil unless something happened that must never happen.
 func (f *Figures) Err() error { return errors.Join(f.Problem...) }
 
+// Command is the command line that runs the experiment again.
+func (f *Figures) Command() string { return f.Experiment.Command() }
+
 // Over is the worst excess of any interval as a part of the burst.
 func (f *Figures) Over() float64 {
 	return max(0, f.Excess) / float64(f.Experiment.Limit.Burst())

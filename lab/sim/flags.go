@@ -3,7 +3,6 @@ package sim
 import (
 	"flag"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -36,7 +35,7 @@ func (e *Experiment) Bind(fs *flag.FlagSet) {
 
 // Command is the command line that runs the experiment again.
 func (e Experiment) Command() string {
-	var standard Experiment
+	e, standard := e.written(), Experiment{}.written()
 	defaults, ours := flag.NewFlagSet("", flag.ContinueOnError), flag.NewFlagSet("", flag.ContinueOnError)
 	standard.Bind(defaults)
 	e.Bind(ours)
@@ -54,16 +53,21 @@ func (e Experiment) Command() string {
 	return strings.Join(words, " ")
 }
 
-// Parse reads the flags of Command. flag.ErrHelp means that help was printed.
-func Parse(args []string, out io.Writer) (e Experiment, err error) {
-	fs := flag.NewFlagSet("run", flag.ContinueOnError)
-	fs.SetOutput(out)
-	e.Bind(fs)
-	if err := fs.Parse(args); err != nil {
-		return e, err
+// written is the experiment with all defaults but those that follow from other
+// fields.
+func (e Experiment) written() Experiment {
+	bare := e
+	bare.Warm, bare.Span = 0, 0
+	bare = bare.withDefaults()
+	if e.Warm == 0 || e.Warm == bare.Warm {
+		bare.Warm = 0
+	} else {
+		bare.Warm = e.Warm
 	}
-	if fs.NArg() > 0 {
-		return e, fmt.Errorf("unexpected argument %q: only flags are allowed", fs.Arg(0))
+	if e.Span != 0 && e.Span != bare.Span {
+		bare.Span = e.Span
+	} else {
+		bare.Span = 0
 	}
-	return e, e.Validate()
+	return bare
 }

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/lab/sim"
+)
+
+// runTable measures the rows of the table of targets and prints it as Markdown.
+func runTable(t *testing.T, args []string) error {
+	fs := newFlags("table")
+	fills := fs.Float64("fills", 15, "measured time of each row in `fill times` of its limit")
+	only := fs.String("only", "", "`pattern` of the rows to run")
+	seed := fs.Uint64("seed", 1, "`seed` of everything random")
+	var store sim.Store
+	fs.Var(&store, "store", "`memory` or mini")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	var rows []sim.Measured
+	for _, r := range sim.Rows() {
+		if !pattern.MatchString(r.Name) {
+			continue
+		}
+		if r.Experiment.Span == 0 {
+			r.Experiment.Fills = *fills
+		}
+		r.Experiment.Seed, r.Experiment.Store = *seed, store
+		rows = append(rows, sim.Measured{Row: r})
+	}
+	measure(t, rows)
+	return printTable(rows)
+}
+
+// measure runs the rows, as many at once as there are processors.
+func measure(t *testing.T, rows []sim.Measured) {
+	atOnce(2*len(rows), func(i int) {
+		m, e := &rows[i/2], rows[i/2].Experiment
+		if e.Accuracy = hybrid.Balanced; i%2 == 0 {
+			m.Balanced = e.Run(t)
+			return
+		}
+		e.Accuracy = hybrid.Strict
+		m.Strict = e.Run(t)
+	})
+}
+
+// atOnce calls a function for 0 to n−1, on all processors, and tells how far it is.
+func atOnce(n int, do func(i int)) {
+	var (
+		tell       = progress()
+		mu         sync.Mutex
+		next, done int
+		all        sync.WaitGroup
+	)
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1
+	}
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := take(); i < n; i = take() {
+				do(i)
+				mu.Lock()
+				done++
+				tell("%d of %d ", done, n)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	tell("")
+}
+
+// progress changes one line of a terminal in place; elsewhere it is silent.
+func progress() (tell func(format string, args ...any)) {
+	info, err := os.Stderr.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func(string, ...any) {}
+	}
+	return func(format string, args ...any) { fmt.Fprintf(os.Stderr, "\r\033[K"+format, args...) }
+}
+
+func printTable(rows []sim.Measured) error {
+	fmt.Println("| limit, placement, load | operations per request | waited for the store | admitted, of the ideal (Strict) | worst window | denied falsely | over, at worst |")
+	fmt.Println("|---|---|---|---|---|---|---|")
+	var wrong []error
+	misses := 0
+	for i := range rows {
+		misses += printRow(&rows[i])
+		for _, f := range []*sim.Figures{rows[i].Balanced, rows[i].Strict} {
+			if err := f.Err(); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s: %w\nagain: %s", rows[i].Name, err, f.Command()))
+			}
+		}
+	}
+	fmt.Printf("\n%d targets missed (✗).\n", misses)
+	return errors.Join(wrong...)
+}
+
+// printRow returns how many targets are missed.
+func printRow(m *sim.Measured) (misses int) {
+	mark := func(missed bool) string {
+		if missed {
+			misses++
+			return " ✗"
+		}
+		return ""
+	}
+	ops, blocked, admitted := m.Misses()
+	waits := "–"
+	if m.Blocked > 0 {
+		waits = fmt.Sprintf("≤ %.4g %%", 100*m.Blocked)
+	}
+	_, worst := m.Strict.WorstWindow()
+	fmt.Printf("| %s | %.4f (≤ %.4g)%s | %.2f %% (%s)%s | %.1f %% (≥ %.4g %%)%s | %.1f %% | %.2f %% | %.1f %% |\n", m.Name,
+		m.Balanced.Operations(), m.Operations, mark(ops),
+		100*m.Balanced.Waited(), waits, mark(blocked),
+		100*m.Strict.Ratio(), 100*m.Admitted, mark(admitted),
+		100*worst, 100*m.Strict.FalselyDenied(), 100*m.Balanced.Over())
+	return misses
+}
