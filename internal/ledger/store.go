@@ -14,7 +14,7 @@ var errBadArgument = errors.New("ERR bad argument")
 
 // Store is a store in memory: it does what package exact does with Redis, at
 // once and without fail. It is safe for concurrent use, starts no goroutine, and
-// an account takes some 100 bytes beside its name. Whoever wants calls to take
+// an account takes some 120 bytes beside its name. Whoever wants calls to take
 // time, to fail or to get lost wraps it; what can happen to the data itself is
 // here: see [Store.Lose], [Store.Snapshot] and [Store.Skew].
 //
