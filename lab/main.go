@@ -21,8 +21,9 @@ import (
 // commands are what the first argument may be. They run inside of a test, since
 // virtual time is to be had nowhere else.
 var commands = map[string]func(t *testing.T, args []string) error{
-	"run":   runOne,
-	"table": runTable,
+	"run":     runOne,
+	"table":   runTable,
+	"service": runService,
 }
 
 func main() {

@@ -13,22 +13,30 @@ import (
 // runOne runs the experiment of the flags.
 func runOne(t *testing.T, args []string) error {
 	var e sim.Experiment
+	var suffix string
 	fs := newFlags("run")
 	e.Bind(fs)
 	fs.Func("subject", "`scheme` that is run instead of the library: exact, static, slices or postpaid:INTERVAL", func(name string) error {
 		var k baseline.Kind
 		err := k.Set(name)
-		e.Subject = k.Start
+		e.Subject, suffix = k.Start, " -subject="+name
 		return err
 	})
+	profile := profiled(fs)
 	if err := parse(fs, args); err != nil {
 		return err
 	}
 	if err := e.Validate(); err != nil {
 		return err
 	}
+	stop, err := profile()
+	if err != nil {
+		return err
+	}
 	f := e.Run(t)
+	stop()
 	f.Print(os.Stdout)
+	fmt.Println("again ", f.Command()+suffix)
 	return f.Err()
 }
 

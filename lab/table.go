@@ -15,12 +15,23 @@ import (
 
 // runTable measures the rows of the table of targets and prints it as Markdown.
 func runTable(t *testing.T, args []string) error {
-	fs := newFlags("table")
-	fills := fs.Float64("fills", 15, "measured time of each row in `fill times` of its limit")
+	return runRows(t, "table", sim.Rows(), args)
+}
+
+// runService does the same with whole services.
+func runService(t *testing.T, args []string) error {
+	return runRows(t, "service", sim.ServiceRows(), args)
+}
+
+func runRows(t *testing.T, command string, all []sim.Row, args []string) error {
+	fs := newFlags(command)
+	fills := fs.Float64("fills", 15, "measured time of each row in `fill times` of its limit, where the row does not say")
+	span := fs.Duration("span", 0, "measured `time` of each row, instead")
 	only := fs.String("only", "", "`pattern` of the rows to run")
 	seed := fs.Uint64("seed", 1, "`seed` of everything random")
 	var store sim.Store
 	fs.Var(&store, "store", "`memory` or mini")
+	profile := profiled(fs)
 	if err := parse(fs, args); err != nil {
 		return err
 	}
@@ -29,17 +40,22 @@ func runTable(t *testing.T, args []string) error {
 		return err
 	}
 	var rows []sim.Measured
-	for _, r := range sim.Rows() {
+	for _, r := range all {
 		if !pattern.MatchString(r.Name) {
 			continue
 		}
-		if r.Experiment.Span == 0 {
-			r.Experiment.Fills = *fills
+		r.Experiment.Fills, r.Experiment.Seed, r.Experiment.Store = *fills, *seed, store
+		if *span > 0 {
+			r.Experiment.Span = *span
 		}
-		r.Experiment.Seed, r.Experiment.Store = *seed, store
 		rows = append(rows, sim.Measured{Row: r})
 	}
+	stop, err := profile()
+	if err != nil {
+		return err
+	}
 	measure(t, rows)
+	stop()
 	return printTable(rows)
 }
 

@@ -65,14 +65,18 @@ type traffic struct {
 	arrivals Arrivals
 	line     []stretch
 	rng      *rand.Rand
-	keys     population
+	keys     *population
 
 	at   time.Duration // of the last one
 	left int           // of its batch
 }
 
-func newTraffic(e Experiment) *traffic {
-	return &traffic{arrivals: e.Arrivals, line: e.stretches(), rng: e.random("arrivals"), keys: newPopulation(e)}
+func newTraffic(e Experiment, keys *population) *traffic {
+	line := e.stretches()
+	for i := range line {
+		line[i].rate *= keys.part
+	}
+	return &traffic{arrivals: e.Arrivals, line: line, rng: e.random("arrivals"), keys: keys}
 }
 
 // next is the next arrival; false if there is none.
@@ -125,23 +129,4 @@ func (a Arrivals) after(at, gap time.Duration) time.Duration {
 		gap -= left
 		at += left + a.Off
 	}
-}
-
-// population is the keys that requests are for.
-type population struct {
-	rng  *rand.Rand
-	n    int
-	zipf *zipf
-}
-
-func newPopulation(e Experiment) population {
-	return population{rng: e.random("keys"), n: e.Keys, zipf: newZipf(e.Keys, e.Skew)}
-}
-
-// draw is the number of a key, from 0 on, the most popular first.
-func (p population) draw() int32 {
-	if p.n == 1 {
-		return 0
-	}
-	return int32(p.zipf.draw(p.rng) - 1)
 }

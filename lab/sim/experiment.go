@@ -23,6 +23,7 @@ type Experiment struct {
 
 	Keys     int      // default 1
 	Skew     float64  // of the keys' popularity: key number k has a share of k^-Skew
+	Sample   float64  // requests per second that are made for each octave of keys' ranks; 0: all are made
 	Cost     int64    // tokens per request; default 1
 	Arrivals Arrivals // default Poisson
 	Load     float64  // tokens asked for, as a multiple of the limits of all keys

@@ -9,7 +9,9 @@ import (
 )
 
 // Figures is what a run showed. Unless it says otherwise a number is of the
-// measured part, and in requests.
+// measured part, and in requests. Where a sample of keys stands for all, numbers
+// are what all would have come to, except commands and round trips: a call of many
+// keys carries more of them than a call of few.
 type Figures struct {
 	Experiment Experiment // complete
 
@@ -35,7 +37,7 @@ type Figures struct {
 	Cost     Cost    // of the store
 	Nodes    []int64 // tokens admitted by each node
 
-	Asked   int64         // requests in the whole run
+	Asked   int64         // requests in the whole run; of a sample of keys, those that were made
 	Elapsed time.Duration // real time of the run
 }
 
@@ -113,61 +115,4 @@ func share(part, whole int64, none float64) float64 {
 		return none
 	}
 	return float64(part) / float64(whole)
-}
-
-// sums is the part of the figures that grows with each judged request.
-type sums struct {
-	f *Figures
-}
-
-func newSums(e Experiment, line []stretch) sums {
-	f := &Figures{Experiment: e, Nodes: make([]int64, e.Nodes), Free: math.NaN(), Lent: math.NaN()}
-	for _, s := range line {
-		if s.window >= 0 {
-			f.Windows = append(f.Windows, Window{From: s.from, Aside: s.aside})
-		}
-	}
-	return sums{f}
-}
-
-// add counts a request. falsely says whether a denial was false.
-func (s sums) add(r *request, falsely bool) {
-	f := s.f
-	f.Asked++
-	if r.stretch.window < 0 {
-		return
-	}
-	f.Requests++
-	f.Blocked += one(r.blocked)
-	f.Delay += r.delay
-	f.Policy += one(r.policy)
-	f.Denied += one(!r.allowed)
-	f.FalseDenials += one(falsely)
-	admitted, ideal := r.cost*one(r.allowed), r.cost*one(r.ideal)
-	w := &f.Windows[r.stretch.window]
-	w.Offered += r.cost
-	w.Admitted += admitted
-	w.Ideal += ideal
-	for int(r.node) >= len(f.Nodes) { // it joined later
-		f.Nodes = append(f.Nodes, 0)
-	}
-	f.Nodes[r.node] += admitted
-}
-
-func one(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// total sums the windows up.
-func (s sums) total() {
-	for _, w := range s.f.Windows {
-		if !w.Aside {
-			s.f.Offered += w.Offered
-			s.f.Admitted += w.Admitted
-			s.f.Ideal += w.Ideal
-		}
-	}
 }

@@ -19,6 +19,7 @@ func (e *Experiment) Bind(fs *flag.FlagSet) {
 	fs.Var(&e.Store, "store", "`memory` (an account in plain Go) or mini (an embedded Redis)")
 	fs.IntVar(&e.Keys, "keys", e.Keys, "`number` of keys (default 1)")
 	fs.Float64Var(&e.Skew, "zipf", e.Skew, "`exponent` of the keys' popularity; 0 = all alike")
+	fs.Float64Var(&e.Sample, "sample", e.Sample, "make only so many `requests` per second for each octave of keys, by some keys that stand for all; 0 = all")
 	fs.Int64Var(&e.Cost, "cost", e.Cost, "`tokens` per request (default 1)")
 	fs.Var(&e.Arrivals, "arrivals", "`process`: poisson, batch:SIZE or onoff:ON:OFF")
 	fs.Float64Var(&e.Load, "load", e.Load, "offered load as a `multiple` of the limits of all keys")

@@ -46,8 +46,11 @@ type member struct {
 
 // newFleet starts the nodes, one after the other within a sync interval: a real
 // fleet does not tick in step.
-func newFleet(e Experiment) *fleet {
+func newFleet(e Experiment, keys *population) *fleet {
 	f := &fleet{e: e, backend: newBackend(e.Store), problems: map[string]error{}}
+	if e.Sample > 0 {
+		f.meter.strata, f.meter.keys = make([]atomic.Int64, len(keys.strata)), keys
+	}
 	for _, s := range e.stretches() {
 		f.watched = f.watched || s.place == Least
 	}

@@ -63,9 +63,9 @@ type account struct {
 // reorderLag is longer than any caller waits for the store.
 const reorderLag = 1200 * time.Millisecond
 
-func newJudge(e Experiment) *judge {
+func newJudge(e Experiment, keys *population) *judge {
 	limit, over, losses := oracleOf(e.Limit), e.Accuracy.Over(), e.Faults.losses()
-	j := &judge{lag: max(reorderLag, 2*e.Timeout), keys: make([]*account, e.Keys), sums: newSums(e, e.stretches())}
+	j := &judge{lag: max(reorderLag, 2*e.Timeout), keys: make([]*account, keys.count), sums: newSums(e, keys)}
 	j.law = law{cost: e.Cost, account: account{
 		promise: *oracle.NewChecker(promise(e.Limit, over, losses)),
 		limit:   *oracle.NewChecker(limit),
@@ -74,7 +74,7 @@ func newJudge(e Experiment) *judge {
 	}}
 	if len(e.Faults) > 0 {
 		j.law.all = oracle.NewChecker(promise(e.Limit, over, losses+1))
-		j.chaos = make([]*oracle.Checker, e.Keys)
+		j.chaos = make([]*oracle.Checker, keys.count)
 	}
 	return j
 }
@@ -150,13 +150,12 @@ func (j *judge) admitted(a *account, r *request) {
 	j.chaos[r.key].Add(admission)
 }
 
-// finish judges all that is left and sums up.
-func (j *judge) finish() {
+// finish judges all that is left, and sums up.
+func (j *judge) finish(f *Figures) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.judgeUntil(1<<63 - 1)
-	j.sums.total()
-	f := j.sums.f
+	j.sums.total(f)
 	f.Excess = -float64(f.Experiment.Limit.Burst())
 	for number, a := range j.keys {
 		if a == nil {
@@ -165,9 +164,9 @@ func (j *judge) finish() {
 		if r := a.limit.Report(); r.Excess > f.Excess {
 			f.Excess, f.Worst = r.Excess, r
 		}
-		j.hold(number, &a.promise, "the promise")
+		f.hold(number, &a.promise, "the promise")
 		if j.chaos != nil && j.chaos[number] != nil && f.Experiment.OnFailure == hybrid.FailLocal {
-			j.hold(number, j.chaos[number], "the promise of FailLocal")
+			f.hold(number, j.chaos[number], "the promise of FailLocal")
 		}
 	}
 }
@@ -176,8 +175,7 @@ func (j *judge) finish() {
 const mostProblems = 5
 
 // hold checks a promise of the library; others have made none.
-func (j *judge) hold(key int, c *oracle.Checker, what string) {
-	f := j.sums.f
+func (f *Figures) hold(key int, c *oracle.Checker, what string) {
 	if err := c.Report().Err(); err != nil && f.Experiment.Subject == nil && len(f.Problem) < mostProblems {
 		f.Problem = append(f.Problem, fmt.Errorf("key %d breaks %s: %w", key, what, err))
 	}

@@ -21,7 +21,6 @@ func (f *Figures) Print(w io.Writer) {
 	for _, err := range f.Problem {
 		say("BROKEN", "%v", err)
 	}
-	say("again", "%s", f.Command())
 }
 
 func (f *Figures) printOver(say func(name, format string, args ...any)) {

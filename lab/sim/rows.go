@@ -82,6 +82,21 @@ func smallRows() (rows []Row) {
 	return rows
 }
 
+// ServiceRows are whole services, with keys of very different popularity. The
+// largest is a sample of its keys.
+func ServiceRows() []Row {
+	service := Experiment{Limit: hybrid.PerMinute(1000), Keys: 1_000_000, Skew: 0.99, Rate: 50_000, Span: time.Minute}
+	more, large := service, service
+	more.Limit = hybrid.PerMinute(10_000)
+	large.Limit = hybrid.PerMinute(10_000)
+	large.Nodes, large.Keys, large.Rate, large.Sample, large.Span = 200, 10_000_000, 1_000_000, 1500, 15*time.Second
+	return []Row{
+		{"50,000 req/s, 20 nodes, 1M keys, 1000/min each", service, Targets{0.03, 0.01, 0.995}},
+		{"50,000 req/s, 20 nodes, 1M keys, 10,000/min each", more, Targets{0.004, 0.001, 0.995}},
+		{"1M req/s, 200 nodes, 10M keys, 10,000/min each (sampled)", large, Targets{0.02, 0.005, 0.99}},
+	}
+}
+
 // Measured is what a row came to.
 type Measured struct {
 	Row

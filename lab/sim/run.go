@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,38 +22,68 @@ func (e Experiment) Run(t *testing.T) *Figures {
 func (e Experiment) run() *Figures {
 	phase := e.random("phase").Int64N(int64(2 * time.Minute))
 	time.Sleep(time.Duration(phase)) // lease epochs and windows begin anywhere in the run
-	subject, library := e.subject()
+	keys := e.population()
+	subject, library := e.subject(keys)
 	defer subject.Close()
-	j := newJudge(e)
-	c := newCrowd(e, subject, j)
+	j := newJudge(e, keys)
+	c := newCrowd(e, subject, j, keys)
 
-	var chaos sync.WaitGroup
+	var others sync.WaitGroup
 	if library != nil {
 		c.nodes, c.placer.tokens = library.living, library.tokens
-		chaos.Go(func() { library.suffer(c.start) })
+		others.Go(func() { library.suffer(c.start) })
 	}
-	var before Cost
-	chaos.Go(func() {
+	var before bill
+	others.Go(func() {
 		time.Sleep(e.Warm)
-		before = subject.Cost()
+		before = billOf(subject)
 	})
 	c.run()
 	time.Sleep(e.Warm + e.Span - time.Since(c.start))
-	chaos.Wait()
-	j.finish()
+	others.Wait()
 
-	f := j.sums.f
-	f.Cost = subject.Cost().minus(before)
+	f := &Figures{Experiment: e, Free: math.NaN(), Lent: math.NaN()}
+	j.finish(f)
+	after := billOf(subject)
+	f.Cost = after.since(before, keys)
 	if library != nil {
-		library.testify(f, subject.Cost())
+		library.testify(f, after.Cost)
 	}
 	return f
 }
 
+// bill is what a subject has cost so far.
+type bill struct {
+	Cost
+	strata []int64 // operations of each stratum of a sample; nil if there is none
+}
+
+func billOf(s Subject) bill {
+	b := bill{Cost: s.Cost()}
+	if f, ok := s.(*fleet); ok {
+		for i := range f.meter.strata {
+			b.strata = append(b.strata, f.meter.strata[i].Load())
+		}
+	}
+	return b
+}
+
+// since is what was spent since an earlier bill, on all keys.
+func (b bill) since(before bill, keys *population) Cost {
+	c := b.Cost.minus(before.Cost)
+	if b.strata != nil {
+		c.Operations = 0
+	}
+	for i, n := range b.strata {
+		c.Operations += keys.scale(i)(n - before.strata[i])
+	}
+	return c
+}
+
 // subject makes what the experiment is about. library is nil if it is not the library.
-func (e Experiment) subject() (s Subject, library *fleet) {
+func (e Experiment) subject(keys *population) (s Subject, library *fleet) {
 	if e.Subject == nil {
-		library = newFleet(e)
+		library = newFleet(e, keys)
 		return library, library
 	}
 	rng, mu := e.random("trips"), sync.Mutex{}
@@ -70,7 +99,7 @@ func (f *fleet) testify(fig *Figures, total Cost) {
 	if total.Operations > fig.Asked {
 		f.problem("operations", fmt.Errorf("%d operations for %d requests", total.Operations, fig.Asked))
 	}
-	if g, err := f.backend.state(keyNames(1)[0], f.e.Limit.Rule()); err == nil {
+	if g, err := f.backend.state("k0", f.e.Limit.Rule()); err == nil {
 		fig.Free, fig.Lent = math.Max(0, float64(f.e.Limit.Burst())-g.Used), float64(g.Lent)
 	}
 	f.mu.Lock()
@@ -80,21 +109,12 @@ func (f *fleet) testify(fig *Figures, total Cost) {
 	}
 }
 
-// keyNames are short, as those of most services.
-func keyNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = "k" + strconv.Itoa(i)
-	}
-	return names
-}
-
-func newCrowd(e Experiment, s Subject, j *judge) *crowd {
+func newCrowd(e Experiment, s Subject, j *judge, keys *population) *crowd {
 	nodes := make([]int, e.Nodes)
 	for i := range nodes {
 		nodes[i] = i
 	}
-	return &crowd{subject: s, judge: j, start: time.Now(), names: keyNames(e.Keys),
+	return &crowd{subject: s, judge: j, start: time.Now(), names: keys.names(),
 		nodes:   func() []int { return nodes },
-		traffic: newTraffic(e), placer: &placer{rng: e.random("places")}}
+		traffic: newTraffic(e, keys), placer: &placer{rng: e.random("places")}}
 }

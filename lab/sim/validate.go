@@ -10,6 +10,8 @@ func (e Experiment) Validate() error {
 		return fmt.Errorf("nodes: %d, allowed 1 to 10000", d.Nodes)
 	case d.Keys < 1 || d.Keys > 100_000_000:
 		return fmt.Errorf("keys: %d, allowed 1 to 100000000", d.Keys)
+	case d.Sample < 0 || d.Sample > 0 && len(d.Scenes) > 0:
+		return fmt.Errorf("sample: %v, allowed 0 and more, and none with scenes", d.Sample)
 	case d.Cost < 1:
 		return fmt.Errorf("cost: %d, allowed 1 and more", d.Cost)
 	case !(d.Skew >= 0 && d.Skew <= 5):

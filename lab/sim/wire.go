@@ -17,6 +17,9 @@ type meter struct {
 	roundTrips atomic.Int64 // calls that carried the commands
 	other      atomic.Int64 // commands that carried none: heartbeats, marks
 	blocked    atomic.Int64
+
+	strata []atomic.Int64 // operations by stratum, if the keys are a sample
+	keys   *population
 }
 
 func (m *meter) cost() Cost {
@@ -77,13 +80,15 @@ func (w *wire) sent(settles [][]*slice.Settle, commands int) {
 
 // executed counts settles that the store executed, or may have.
 func (w *wire) executed(settles []*slice.Settle) {
-	n := 0
 	for _, st := range settles {
-		if st.Outcome != slice.NotRun {
-			n++
+		if st.Outcome == slice.NotRun {
+			continue
+		}
+		w.meter.operations.Add(1)
+		if w.meter.strata != nil {
+			w.meter.strata[w.meter.keys.stratumOf(numberOf(keyOf(st.Account)))].Add(1)
 		}
 	}
-	w.meter.operations.Add(int64(n))
 }
 
 // replied notes what the store said.
