@@ -91,8 +91,10 @@ func TestALoweredTierGivesItsSliceBack(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		had := held(a)
 		allowed, _ := flood(l, "k", 1, time.Millisecond, 3*time.Second)
-		if n := allowed[bySlice]; int64(n) > had {
-			t.Errorf("%d admitted from slices, of which %d were held when the limit fell to one per second", n, had)
+		// By the low limit the account was full when it was last written, and one
+		// per second comes back.
+		if n := int64(allowed[bySlice] + allowed[byStore]); n > had+3 {
+			t.Errorf("%d admitted in 3 s, of which %d were held when the limit fell to one per second", n, had)
 		}
 	})
 }
