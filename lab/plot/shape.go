@@ -10,7 +10,7 @@ import (
 
 // shape is a marker: a regular outline, filled, or strokes from the middle.
 type shape struct {
-	corners int     // 0: no marker
+	corners int     // 0: no marker; 1: a circle
 	turn    float64 // of the first corner, in parts of a circle; 0 is to the right
 	strokes bool    // to each corner, instead of an outline
 	inner   float64 // a star: where the corners between lie, in radii
@@ -18,7 +18,7 @@ type shape struct {
 
 var (
 	none     = shape{}
-	circle   = shape{corners: 24}
+	circle   = shape{corners: 1}
 	square   = shape{corners: 4, turn: 1.0 / 8}
 	diamond  = shape{corners: 4, turn: 1.0 / 4}
 	triangle = shape{corners: 3, turn: 1.0 / 4}
@@ -68,6 +68,9 @@ func (s shape) strokeAll(c *draw.Canvas, at vg.Point, style draw.LineStyle) {
 
 func (s shape) outline(at vg.Point) (p vg.Path) {
 	p.Move(s.corner(at, 0, 1))
+	if s.corners == 1 {
+		p.Arc(at, vg.Length(s.radius()), 0, 2*math.Pi)
+	}
 	for i := range s.corners {
 		if s.inner > 0 {
 			p.Line(s.corner(at, float64(i)+0.5, s.inner))

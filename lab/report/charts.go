@@ -11,14 +11,14 @@ import (
 
 // The sets of rows.
 const (
-	Scenarios  = "scenarios"   // the library, in the rows of the first table
-	Schemes    = "schemes"     // the library and the other schemes, under one load
-	LoadEven   = "load, even"  // X is the offered load as a multiple of the limit; every node alike
-	LoadMoving = "load, moves" // the same, with most of it on one node that changes
-	SizeHalf   = "size, 50 %"  // X is the limit in tokens per second
-	SizeOver   = "size, 140 %"
-	Interval   = "interval" // X is the sync interval in ms
-	Dial       = "dial"     // X is the over-admission that the setting permits, a part of 1
+	Scenarios = "scenarios"   // the library, in the rows that have targets
+	Dial      = "dial"        // X is the over-admission that the setting permits, a part of 1
+	DialOver  = "dial, crowd" // the same settings under the load that is worst for their accuracy
+	Schemes   = "schemes"     // the other schemes, under the load of Dial
+	Load      = "load"        // X is the offered load as a multiple of the limit
+	SizeHalf  = "size, 50 %"  // X is the limit in tokens per minute
+	SizeOver  = "size, 140 %"
+	Interval  = "interval" // X is the sync interval in ms
 )
 
 // hybridPrefix begins the names of all settings of the library.
@@ -38,6 +38,7 @@ func look(subject string) plot.Look {
 		{"post-paid, 10 ms", plot.Purple1},
 		{"post-paid, 50 ms", plot.Purple2},
 		{"post-paid, 100 ms", plot.Purple3},
+		{"post-paid, load 2×", plot.Purple3},
 		{"post-paid", plot.Purple4},
 	} {
 		if strings.HasPrefix(subject, l.prefix) {
@@ -55,49 +56,52 @@ type figure struct {
 }
 
 func (d Data) figures() []figure {
-	return []figure{d.admitted(), d.costs(), d.excess(), d.dial()}
+	return []figure{d.load(), d.costs(), d.excess(), d.dial()}
 }
 
-// admitted is how much of a perfect limiter's admissions is left, over the load.
-func (d Data) admitted() figure {
-	of := func(r Row) float64 { return 100 * r.OfIdeal() }
-	panel := func(set, label string) plot.Panel {
-		return plot.Panel{Y: plot.Axis{Label: label, Max: 115, Format: plot.Percent}, Series: d.lines(set, of)}
+// load is the trade in one picture: what is admitted, who waits, and what it
+// costs, over the load.
+func (d Data) load() figure {
+	percents := func(part func(Figures) float64) func(Row) float64 {
+		return func(r Row) float64 { return 100 * part(r.Figures) }
 	}
-	return figure{"admitted", "Admitted requests, of what a perfect central limiter admits, over the offered load, for the library and other schemes", plot.Chart{
+	return figure{"load", "Over the offered load, for the library and other schemes: what is admitted of what a perfect central limiter admits, the requests that wait for the store, and the operations of the store per request", plot.Chart{
 		X: plot.Axis{Label: "offered load, as a multiple of the limit", Scale: plot.Log, Min: 0.01, Max: 50,
 			Ticks: []plot.Tick{{Value: 0.01, Label: "0.01"}, {Value: 0.1, Label: "0.1"}, {Value: 1, Label: "1"}, {Value: 10, Label: "10"}, {Value: 50, Label: "50"}}},
 		Panels: []plot.Panel{
-			panel(LoadEven, "admitted of the ideal, load on all nodes alike"),
-			panel(LoadMoving, "the same, 90 % on one node, that changes"),
+			{Y: plot.Axis{Label: "admitted, of the ideal", Min: 40, Max: 120, Format: plot.Percent}, Series: d.lines(Load, percents(Figures.OfIdeal))},
+			{Y: plot.Axis{Label: "requests that wait for the store", Max: 105, Format: plot.Percent}, Series: d.lines(Load, percents(Figures.Waited))},
+			d.operations(Load, "operations of the store per request"),
 		},
 	}}
 }
 
-// costs is what a request costs the store, over the size of the limit.
-func (d Data) costs() figure {
-	panel := func(set, label string) plot.Panel {
-		return plot.Panel{
-			Y:      plot.Axis{Label: label, Scale: plot.Log, Min: fewest, Max: 2, Format: atLeast(fewest)},
-			Series: d.lines(set, func(r Row) float64 { return max(fewest, r.OperationsPerRequest()) }),
-		}
+// operations is a panel of what a request costs the store.
+func (d Data) operations(set, label string) plot.Panel {
+	return plot.Panel{
+		Y:      plot.Axis{Label: label, Scale: plot.Log, Min: fewest, Max: 1.5, Format: atLeast(fewest)},
+		Series: d.lines(set, func(r Row) float64 { return max(fewest, r.OperationsPerRequest()) }),
 	}
-	return figure{"operations", "Operations of the store per request, over the size of the limit, at 50 % and at 140 % of it", plot.Chart{
-		X: plot.Axis{Label: "limit", Scale: plot.Log, Min: 5.0 / 60, Max: 1e5, Ticks: d.sizes()},
-		Panels: []plot.Panel{
-			panel(SizeHalf, "operations per request, load 50 %"),
-			panel(SizeOver, "operations per request, load 140 %"),
-		},
-	}}
 }
 
 // fewest operations per request are told apart.
 const fewest = 1e-4
 
-// sizes are the limits that were measured, by their names.
+// costs is what a request costs the store, over the size of the limit.
+func (d Data) costs() figure {
+	return figure{"operations", "Operations of the store per request, over the size of the limit, at 50 % and at 140 % of it", plot.Chart{
+		X: plot.Axis{Label: "limit, requests per minute", Scale: plot.Log, Min: 5, Max: 1e5, Ticks: d.sizes()},
+		Panels: []plot.Panel{
+			d.operations(SizeHalf, "operations per request, load 50 %"),
+			d.operations(SizeOver, "operations per request, load 140 %"),
+		},
+	}}
+}
+
+// sizes are the limits that were measured.
 func (d Data) sizes() (ticks []plot.Tick) {
 	for _, r := range d.Set(SizeHalf) {
-		t := plot.Tick{Value: r.X, Label: r.Name}
+		t := plot.Tick{Value: r.X, Label: thousands(r.X)}
 		if !slices.Contains(ticks, t) {
 			ticks = append(ticks, t)
 		}
@@ -105,14 +109,23 @@ func (d Data) sizes() (ticks []plot.Tick) {
 	return ticks
 }
 
+// thousands writes 10000 as "10k".
+func thousands(v float64) string {
+	if v >= 1000 {
+		return strconv.FormatFloat(v/1000, 'f', -1, 64) + "k"
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
 // excess is the worst over-admission over the interval of synchronisation.
 func (d Data) excess() figure {
 	percent := func(r Row) float64 { return 100 * r.Over() }
+	bound := plot.Series{Name: "bound of Balanced", Look: plot.Rule, Points: []plot.Point{{X: 10, Y: 10}, {X: 1000, Y: 10}}}
 	return figure{"over-admission", "Worst over-admission over the interval between synchronisations, for the library and for post-paid counters", plot.Chart{
 		X: plot.Axis{Label: "sync interval, ms", Scale: plot.Log, Min: 10, Max: 1000},
 		Panels: []plot.Panel{{
-			Y:      plot.Axis{Label: "admitted beyond the limit, worst interval, % of B", Scale: plot.Asinh, Max: 1000, Format: plot.Percent},
-			Series: d.lines(Interval, percent),
+			Y:      plot.Axis{Label: "admitted beyond the limit, at worst", Scale: plot.Asinh, Max: 1000, Format: plot.Percent},
+			Series: append(d.lines(Interval, percent), bound),
 		}},
 	}}
 }
@@ -122,7 +135,7 @@ func (d Data) excess() figure {
 func (d Data) dial() figure {
 	var ticks []plot.Tick
 	var wait, permitted, measured []plot.Point
-	for i, r := range d.Set(Dial) {
+	for i, r := range d.settings() {
 		x := float64(i + 1)
 		ticks = append(ticks, plot.Tick{Value: x, Label: setting(r)})
 		wait = append(wait, plot.Point{X: x, Y: max(100*r.Waited(), leastShown), Label: milliseconds(r.MeanDelay())})
@@ -135,13 +148,26 @@ func (d Data) dial() figure {
 			{Y: plot.Axis{Label: "requests that wait for Redis; beside it: added latency, mean", Scale: plot.Log, Min: leastShown, Max: 100,
 				Format: func(v float64) string { return atLeast(leastShown)(v) + " %" }},
 				Series: []plot.Series{{Name: "waiting", Look: plot.Blue, Form: plot.Dots, Points: wait}}},
-			{Y: plot.Axis{Label: "admitted beyond the limit, worst interval", Max: 35, Format: plot.Percent},
+			{Y: plot.Axis{Label: "admitted beyond the limit, at worst", Max: 35, Format: plot.Percent},
 				Series: []plot.Series{
 					{Name: "measured", Look: plot.Red, Form: plot.Dots, Points: measured},
 					{Name: "permitted", Look: plot.Black, Form: plot.Bars, Points: permitted},
 				}},
 		},
 	}}
+}
+
+// settings are the rows of Dial, with the worst excess that is known of each.
+func (d Data) settings() []Row {
+	rows := d.Set(Dial)
+	for i := range rows {
+		for _, o := range d.Set(DialOver) {
+			if r := &rows[i]; o.Subject == r.Subject && o.Over() > r.Over() {
+				r.Excess, r.Within = o.Excess, o.Within
+			}
+		}
+	}
+	return rows
 }
 
 // leastShown is the bottom of a logarithmic axis of percents.

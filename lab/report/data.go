@@ -39,8 +39,8 @@ type Figures struct {
 	Admitted     int64   // tokens
 	Ideal        int64   // tokens that a perfect central limiter admits of the same requests
 	FalseDenials int64   // requests denied although an ideal account had room
-	Excess       float64 // tokens beyond the limit itself in the worst interval, warm-up included; below 0 is room left
-	Burst        int64   // of the limit, or its quota: what Excess is a part of
+	Excess       float64 // tokens beyond the limit in the interval with most of them, warm-up included; below 0 is room left
+	Within       float64 // tokens that the limit allows in that interval
 }
 
 // OperationsPerRequest is what a request costs the store.
@@ -60,12 +60,13 @@ func (f Figures) OfIdeal() float64 {
 	return ratio(f.Admitted, f.Ideal)
 }
 
-// Over is the worst interval's excess as a part of the burst; 0 if the limit held.
+// Over is the excess as a part of what the limit allows in the interval with the
+// greatest excess: what the promise bounds. It is 0 if the limit held.
 func (f Figures) Over() float64 {
-	if f.Burst == 0 {
+	if f.Within == 0 {
 		return 0
 	}
-	return max(0, f.Excess) / float64(f.Burst)
+	return max(0, f.Excess) / f.Within
 }
 
 func ratio(a, b int64) float64 {
@@ -83,6 +84,17 @@ func (d Data) Set(name string) (rows []Row) {
 		}
 	}
 	return rows
+}
+
+// Find is the row that measures the same as another, whose figures do not matter.
+func (d Data) Find(like Row) (Row, bool) {
+	for _, r := range d.Rows {
+		like.Figures = r.Figures
+		if r == like {
+			return r, true
+		}
+	}
+	return Row{}, false
 }
 
 // JSON is the data as a file: one row a line, so that a change can be read.

@@ -5,27 +5,57 @@ import (
 	"strings"
 )
 
-// column is one column of a table.
-type column struct {
+// column is one column of a table of rows of some kind.
+type column[R any] struct {
 	title string
-	cell  func(r Row) string
+	cell  func(r R) string
 }
 
 // table writes rows as a Markdown table.
-func table(rows []Row, columns []column) string {
+func table[R any](rows []R, columns []column[R]) string {
 	var b strings.Builder
-	line := func(cell func(c column) string) {
+	line := func(cell func(c column[R]) string) {
 		for _, c := range columns {
 			b.WriteString("| " + cell(c) + " ")
 		}
 		b.WriteString("|\n")
 	}
-	line(func(c column) string { return c.title })
+	line(func(c column[R]) string { return c.title })
 	b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
 	for _, r := range rows {
-		line(func(c column) string { return c.cell(r) })
+		line(func(c column[R]) string { return c.cell(r) })
 	}
 	return b.String()
+}
+
+// pair is a scenario in the two usual settings: costs are read in Balanced,
+// what is left unspent in Strict, where no floor can hide it.
+type pair struct{ balanced, strict Row }
+
+func (d Data) pairs() (pairs []pair) {
+	at := map[string]int{}
+	for _, r := range d.Set(Scenarios) {
+		i, ok := at[r.Name]
+		if !ok {
+			i = len(pairs)
+			at[r.Name] = i
+			pairs = append(pairs, pair{})
+		}
+		if setting(r) == "Strict" {
+			pairs[i].strict = r
+		} else {
+			pairs[i].balanced = r
+		}
+	}
+	return pairs
+}
+
+func balanced(cell func(Row) string) func(pair) string {
+	return func(p pair) string { return cell(p.balanced) }
+}
+
+func strict(cell func(Row) string) func(pair) string {
+	return func(p pair) string { return cell(p.strict) }
 }
 
 func name(r Row) string    { return r.Name }
@@ -47,30 +77,30 @@ func falseDenials(r Row) string {
 // tables are the blocks of tables in the document, by name.
 func (d Data) tables() map[string]string {
 	return map[string]string{
-		"scenarios": table(d.Set(Scenarios), []column{
-			{"limit, placement, load", name},
-			{"accuracy", setting},
-			{"operations per request", operations},
-			{"requests that waited for Redis", waited},
-			{"admitted, of what a perfect central limiter admits", ofIdeal},
-			{"denied although an ideal account had room", falseDenials},
+		"scenarios": table(d.pairs(), []column[pair]{
+			{"limit, placement, load", balanced(name)},
+			{"operations per request", balanced(operations)},
+			{"requests that waited for Redis", balanced(waited)},
+			{"over-admission, worst interval", balanced(over)},
+			{"admitted, of what a perfect central limiter admits (Strict)", strict(ofIdeal)},
+			{"denied although an ideal account had room (Strict)", strict(falseDenials)},
 		}),
-		"dial": table(d.Set(Dial), []column{
+		"dial": table(d.settings(), []column[Row]{
 			{"accuracy", setting},
 			{"over-admission, bound", bound},
-			{"measured, worst interval", over},
+			{"over-admission, worst measured", over},
 			{"requests that waited for Redis", waited},
 			{"mean added latency", delay},
 			{"operations per request", operations},
 			{"admitted, of what a perfect central limiter admits", ofIdeal},
 		}),
-		"schemes": table(d.Set(Schemes), []column{
+		"schemes": table(append(d.Set(Dial), d.Set(Schemes)...), []column[Row]{
 			{"scheme", subject},
 			{"operations per request", operations},
 			{"requests that waited", waited},
 			{"mean added latency", delay},
 			{"admitted, of what a perfect central limiter admits", ofIdeal},
-			{"over-admission, worst interval", over},
+			{"over-admission, worst key and interval", over},
 		}),
 		"made": fmt.Sprintf("%s (times are virtual), one seed a row. All rows, each with the command that repeats it: [accuracy.json](accuracy.json).\n", d.Made),
 	}
