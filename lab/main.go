@@ -6,6 +6,7 @@
 //	go run ./lab table                                the rows that must reach their targets
 //	go run ./lab service                              50,000 requests per second over a million keys
 //	go run ./lab faults -seeds 100                    random fleets in which everything goes wrong
+//	go run ./lab docs                                 the tables and pictures of docs/accuracy.md, in minutes
 package main
 
 import (
@@ -21,6 +22,7 @@ import (
 // commands are what the first argument may be. They run inside of a test, since
 // virtual time is to be had nowhere else.
 var commands = map[string]func(t *testing.T, args []string) error{
+	"docs":    runDocs,
 	"run":     runOne,
 	"table":   runTable,
 	"service": runService,
