@@ -46,7 +46,6 @@ type contact struct {
 	unit    int64 // tokens; the cost that grants must be multiples of
 	seen    int64 // tokens; the largest cost seen since the last settle
 	askedAt int64 // ns, the last request that needed the store
-	often   bool  // that request and the one before it came within a horizon
 
 	attempts int64 // tokens attempted since the last settle
 
@@ -102,7 +101,8 @@ func (a *Account) Retire(force bool) bool {
 		return true
 	}
 	now := a.lim.s.Now()
-	if a.busy() || !force && !a.blank(now) {
+	blank := a.blank(now)
+	if a.busy() || !force && !blank {
 		return false
 	}
 	if !a.floorFull(now) {
@@ -112,6 +112,9 @@ func (a *Account) Retire(force bool) bool {
 		a.lim.forgotten.Store(now)
 	}
 	a.dead = true
+	if blank && a.contact != nil {
+		a.lim.s.agenda.set(a, 0) // nothing is left to do
+	}
 	return true
 }
 

@@ -45,14 +45,21 @@ func (a *Account) letGo() {
 }
 
 // keepPace sends the paced settle of a saturated account that had demand since
-// the last one. Without demand, or with nothing to pay it, the account is asked
-// for again by the next request.
+// the last one. An account that is hardly asked for any more is left to its next
+// request.
 func (a *Account) keepPace(now int64) {
+	c, plan := a.contact, a.Plan()
 	a.count(now)
-	if a.contact.attempts > 0 && a.attempt(intent{kind: paced}, now) {
+	switch {
+	case a.pacedGoal(plan) == 0:
+		c.saturated = false
 		return
+	case c.attempts > 0:
+		a.attempt(intent{kind: paced}, now)
+	case c.lease.Holds():
+		a.keepLease(now)
 	}
-	a.contact.saturated = false
+	c.next = a.lim.s.aligned(now, jitter(a.pace(plan)))
 }
 
 // keepLease renews the lease of a slice in use before it ends, and returns an
@@ -64,12 +71,16 @@ func (a *Account) keepLease(now int64) {
 		c.idleTokens, c.idleSince = tokens, now
 	}
 	switch {
+	case a.Cell.Expired(&a.lim.s.Dead) && a.Cell.Tokens() == 0:
+		a.lapse()
 	case a.Cell.Expired(&a.lim.s.Dead):
 		if !a.attempt(intent{kind: giveBack}, now) {
 			a.lapse()
 		}
 	case now-c.idleSince >= horizon:
 		a.attempt(intent{kind: giveBack}, now)
+	case a.Cell.Tokens() == 0 && a.floorServes(now):
+		// a refill comes when the floor has served
 	case a.Cell.EndsBefore(now+2*horizon) && a.outlives(now+2*horizon, now):
 		a.attempt(intent{kind: refill}, now)
 	}
@@ -87,6 +98,9 @@ func (a *Account) schedule(now int64) {
 	c := a.contact
 	if c.inflight {
 		return
+	}
+	if a.dead {
+		c.saturated = false // it serves no request any more
 	}
 	horizon := max(a.Plan().horizon, int64(10*time.Millisecond))
 	due := a.lim.s.aligned(now, jitter(horizon))
@@ -129,9 +143,14 @@ func (a *Account) debtIsOver(now int64) bool {
 // remembers for later requests is of no use in an account that gets none.
 func (a *Account) restful(now int64) bool {
 	c := a.contact
-	if a.busy() || now-c.askedAt <= a.Plan().horizon {
+	switch {
+	case a.busy():
+		return false
+	case a.dead:
+		return true
+	case now-c.askedAt <= a.Plan().horizon:
 		return false
 	}
 	paid := c.bucketAt == 0 || a.fallbackLack(now) == 0
-	return a.dead || a.loner || paid && now >= c.promise
+	return a.loner || paid && now >= c.promise
 }

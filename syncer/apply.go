@@ -107,13 +107,20 @@ func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
 		a.forget(now)
 	case c.saturated && asked && g.Granted < st.Usage.Want:
 		a.refuse(a.refusable(free), st, plan, now) // the next request would be
-	case c.saturated && asked, asked && g.Granted == 0 && free < a.plenty(plan) && a.pacedGoal(plan) > 0:
+	case c.saturated && asked, tooLittle(st) && free < a.plenty(plan) && a.pacedGoal(plan) > 0:
 		c.saturated = true
 		c.next = a.lim.s.aligned(now, jitter(a.pace(plan)))
 		a.forget(now)
 	case (st.Usage.Charged < 0 || st.Usage.Returned > 0) && free >= float64(a.memoCost()):
 		a.forget(now) // it was given back, and is there for this node as well
 	}
+}
+
+// tooLittle reports whether a grant shows that sharing has come to its end: it
+// brought nothing, or less than a tight account should lend.
+func tooLittle(st *slice.Settle) bool {
+	u, granted := &st.Usage, st.Grant.Granted
+	return u.Want > 0 && (granted == 0 || u.Divisor == tight && granted < u.Want)
 }
 
 // plenty returns how many tokens must be free for nodes to go back from asking

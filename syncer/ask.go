@@ -192,21 +192,27 @@ func (a *Account) refill(now int64) {
 	if m := a.memo.Load(); m != nil && now < m.Until {
 		return // saturated: the next paced settle asks for all
 	}
+	if a.floorServes(now) {
+		return // it asks when it has served
+	}
 	if !a.mayStart(refill, now) {
 		return
 	}
-	if a.lastsATick() {
+	if a.lastsATick(now) {
 		a.startLater(intent{kind: refill})
 		return
 	}
 	a.start(intent{kind: refill})
 }
 
-// lastsATick reports whether the slice will hardly run dry before the next tick.
-func (a *Account) lastsATick() bool {
+// lastsATick reports whether the slice will hardly run dry before the next tick,
+// by the demand as it was and by that since the last settle, which may have
+// risen. The caller holds mu, and has counted.
+func (a *Account) lastsATick(now int64) bool {
 	c := a.contact
-	expected := c.demand.over(int64(a.lim.s.cfg.SyncInterval), a.Plan().horizon)
-	return float64(a.Cell.Tokens())+0.5 > expected
+	tick := int64(a.lim.s.cfg.SyncInterval)
+	lately := float64(c.attempts) * float64(tick) / float64(max(now-c.sentAt, 1))
+	return float64(a.Cell.Tokens())+0.5 > max(lately, c.demand.over(tick, a.Plan().horizon))
 }
 
 // attempt starts a settle of the node's own accord if it may. The caller holds mu.

@@ -152,6 +152,7 @@ func TestAnEbbingFloodIsLeftToItsRequests(t *testing.T) {
 			}
 			a.mu.Lock()
 			equal(t, "saturated", a.contact.saturated, true)
+			a.count(w.Now())
 			a.contact.demand.count, a.contact.attempts, a.contact.credit = 0, 1, 10
 			a.mu.Unlock()
 			if evict {

@@ -96,7 +96,40 @@ func (a *Account) TakeFloor(n, now int64) bool {
 		return false
 	}
 	l.Counts.Floor.Add(1)
+	a.floorTaken(n, now)
 	return true
+}
+
+// floorTaken notes what the floor served of an account in contact, whose slice
+// is made for all its demand. The take that leaves the floor unable to serve
+// another asks for the refill that the floor has put off. The caller holds mu.
+func (a *Account) floorTaken(n, now int64) {
+	c := a.contact
+	if c == nil {
+		return
+	}
+	a.noteCost(n)
+	a.attempted(n, now)
+	c.earn(1)
+	c.idleSince = now
+	if !a.floorServes(now) {
+		a.refill(now)
+	}
+}
+
+// floorServes reports whether the next request can be served by the floor, so
+// that a slice can be refilled later. A floor is slower than a slice: a key that
+// is asked for at each tick does without. The caller holds mu.
+func (a *Account) floorServes(now int64) bool {
+	plan, c, l := a.Plan(), a.contact, a.lim
+	if plan.Floor.Cap == 0 || a.loner || !l.floorOpen(now) {
+		return false
+	}
+	if c.demand.over(int64(l.s.cfg.SyncInterval), plan.horizon) > float64(c.unit) {
+		return false
+	}
+	a.startFloor(plan.Floor, now)
+	return a.ownFloor().Level(now, plan.Floor, &l.history) >= float64(c.unit)
 }
 
 // startFloor gives a floor its first level when it is first used, which is

@@ -40,7 +40,7 @@ const (
 // caller holds the account's mu.
 func (r *recall) notice(a *Account, cost int64, st *slice.Settle, period, now int64) {
 	g, plan, c := &st.Grant, a.Plan(), a.contact
-	usual := 2 * plan.ratePerNano() * float64(period)
+	usual := plan.ratePerNano() * float64(period)
 	if st.Rule.Window > 0 {
 		usual = 0
 	}
@@ -97,8 +97,9 @@ func (r *recall) sync(ctx context.Context, holding bool) {
 	r.s.dispatch.nudge()
 }
 
-// yield gives back what this node does not use in one sync interval, or
-// everything if that is less than the cost which was refused.
+// yield gives back what is beyond what this node would be lent of a saturated
+// account; or everything, if that is less than a cost which was refused and is
+// larger than what this node hands out.
 func (a *Account) yield(m slice.Mark) {
 	now := a.lim.s.Now()
 	a.mu.Lock()
@@ -108,9 +109,10 @@ func (a *Account) yield(m slice.Mark) {
 		return
 	}
 	c.yieldedAt = m.At
+	a.count(now)
 	tokens := a.Cell.Tokens()
-	keep := int64(c.demand.over(int64(a.lim.s.cfg.SyncInterval), a.Plan().horizon))
-	if tokens-keep < m.Cost {
+	keep := a.pacedGoal(a.Plan())
+	if tokens-keep < m.Cost && m.Cost > c.unit {
 		keep = 0
 	}
 	if tokens > keep && a.attempt(intent{kind: giveBack, keep: keep}, now) {

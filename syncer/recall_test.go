@@ -53,15 +53,15 @@ func TestAFullAccountIsNotScarce(t *testing.T) {
 
 		rule := bucket(100, 10*time.Second)
 		b := w.add(LimiterConfig{Name: "b", Plan: NewPlan(rule, strict)})
-		w.store.lend("b/k", rule, 10) // two periods of 0.5 s lend 10
-		w.store.use("b/k", rule, 90)
+		w.store.lend("b/k", rule, 5) // a period of 0.5 s lends 5
+		w.store.use("b/k", rule, 95)
 		flood(b, "k", 1, time.Millisecond, 400*time.Millisecond)
 		equal(t, "marks for what pacing lends", len(w.store.published()), 0)
 	})
 }
 
 // yields is how many of the 100 tokens of a slice are left after another node
-// was refused a cost, on a node that uses about 20 per sync interval.
+// was refused a cost, on a node that uses about 12 per pacing period.
 func yields(t *testing.T, cost int64) (left int64, recalled uint64) {
 	story(t, func(t *testing.T, w *world) {
 		rule := bucket(60_000, time.Minute)
@@ -73,7 +73,7 @@ func yields(t *testing.T, cost int64) (left int64, recalled uint64) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		a.mu.Lock()
-		a.contact.demand = demand{count: 200 * 15, at: w.Now()} // 200 per s over 15 s
+		a.contact.demand = demand{count: 4 * 15, at: w.Now()} // 4 per s over 15 s
 		a.contact.credit = 10
 		a.mu.Unlock()
 		for held(a) > 100 {
@@ -95,8 +95,8 @@ func yields(t *testing.T, cost int64) (left int64, recalled uint64) {
 
 func TestAHolderYields(t *testing.T) {
 	left, recalled := yields(t, 50)
-	if left < 15 || left > 20 || recalled != uint64(100-left) {
-		t.Errorf("%d left, %d recalled: a holder keeps what it uses in a sync interval", left, recalled)
+	if left < 14 || left > 17 || recalled != uint64(100-left) {
+		t.Errorf("%d left, %d recalled: a holder keeps what it uses in a pacing period of 3 s", left, recalled)
 	}
 	left, recalled = yields(t, 90)
 	if left != 0 || recalled != 100 {

@@ -99,7 +99,6 @@ func (a *Account) takeNeeds(now int64) []slice.Need {
 	}
 	c.waiting = append(c.waiting[:0], c.waiting[i:]...)
 	if len(runs) > 0 {
-		c.often = now-c.askedAt <= a.Plan().horizon
 		c.askedAt = now
 	}
 	return runs
@@ -132,22 +131,13 @@ type sizing struct {
 	divisor int64
 }
 
-// size decides it. Nodes ask for a share of what is free, so that slices shrink
-// as the account fills and reach nothing where sharing stops being possible;
-// only for a saturated account, where a node asks once per period, may it take
-// all that it needs until the next.
+// size decides it.
 //
 // A settle with needs returns the whole slice, which could not serve them: kept,
 // its parts of costs would stay stuck here while the account refuses.
 func (a *Account) size(needs bool, plan *Plan) sizing {
-	c := a.contact
-	s := sizing{goal: target(c.demand.count, c.unit), least: 2 * c.unit, divisor: a.sharers()}
-	if c.saturated {
-		s = sizing{goal: a.pacedGoal(plan), least: c.unit, divisor: 1}
-	}
+	c, s := a.contact, a.wish(plan)
 	switch {
-	case needs && !c.often:
-		return sizing{}
 	case needs:
 		return s
 	case c.intent.kind == refill || c.intent.kind == paced:
@@ -160,23 +150,47 @@ func (a *Account) size(needs bool, plan *Plan) sizing {
 	}
 }
 
+// wish is what the account would like to hold. Nodes share what is free, so that
+// slices shrink as the account fills. Where a share does not last for a pacing
+// period any more, a node asks for just that: for half of the free tokens at
+// most, as others may have more use for them, and for all of them once the
+// account is saturated and a node asks once per period.
+func (a *Account) wish(plan *Plan) sizing {
+	c := a.contact
+	s := sizing{goal: target(c.demand.count, c.unit), least: c.unit, divisor: a.sharers()}
+	period := a.pacedGoal(plan)
+	switch {
+	case c.saturated:
+		s.goal, s.divisor = period, 1
+	case a.toldFree(plan)/s.divisor < period:
+		s.goal, s.divisor = period, tight
+	}
+	return s
+}
+
+// tight is the divisor of an account in which shares have become too small.
+const tight = 2
+
+// toldFree returns what is free, as the store last told: all, if it would be by now.
+func (a *Account) toldFree(plan *Plan) int64 {
+	if a.told.full(a.lim.s.Now()) {
+		return plan.Burst
+	}
+	return a.told.free.Load()
+}
+
 // sharers is what a node's share of the free tokens is divided by: twice the
 // fleet, so that all of it could ask at once and half would still be free.
 func (a *Account) sharers() int64 { return 2 * int64(a.lim.history.M()) }
 
 // pacedGoal returns the tokens, in whole costs, for the demand of the next
-// period; 0 if not even one cost is expected in it.
+// period; 0 if no request is expected soon.
 func (a *Account) pacedGoal(plan *Plan) int64 {
 	c := a.contact
-	if c.unit > maxTarget {
+	if target(c.demand.count, c.unit) == 0 {
 		return 0
 	}
-	expected := min(c.demand.over(a.pace(plan), plan.horizon), maxTarget)
-	if expected < float64(c.unit) {
-		return 0
-	}
-	costs := withMargin(expected / float64(c.unit))
-	return int64(costs) * c.unit
+	return wholeCosts(c.demand.over(a.pace(plan), plan.horizon), c.unit)
 }
 
 // pace returns the account's pacing period.

@@ -9,20 +9,29 @@ import (
 // more, how long a lease may be trusted, how often a saturated key may ask.
 
 // target returns the tokens that a slice should hold for a demand of so many
-// tokens per horizon, in whole units. A slice of less than two costs saves
-// nothing and is not asked for: 0.
+// tokens per horizon, in whole units, with a margin; 0 if hardly another
+// request is expected before a horizon has passed.
 func target(count float64, unit int64) int64 {
-	t := roundUp(int64(min(math.Ceil(count), maxTarget)), unit)
-	if t < 2*unit {
+	if unit > maxTarget || count < comesAgain*float64(unit) {
 		return 0
 	}
-	return t
+	return wholeCosts(count, unit)
+}
+
+// comesAgain is what a demand counts when a request of one token came now and
+// the one before it a horizon ago.
+const comesAgain = 1 + 1/math.E
+
+// wholeCosts returns what covers an expected demand of tokens, in whole units and
+// at least one: one standard deviation more, if arrivals are random.
+func wholeCosts(expected float64, unit int64) int64 {
+	n := expected / float64(unit)
+	costs := math.Round(n + math.Sqrt(n))
+	return int64(max(min(costs, float64(maxTarget/unit)), 1)) * unit
 }
 
 // maxTarget keeps a slice and a grant on top of it within a cell's word.
 const maxTarget = 1 << 30
-
-func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
 // lowWater returns the level at which to ask for a refill: what is used until
 // it is there, so that a hot key does not run dry, and never more than half of
@@ -37,10 +46,6 @@ func lowWater(d *demand, horizon, latency, tick, tokens int64) int64 {
 	return min(int64(math.Round(d.over(span, horizon))), tokens/2)
 }
 
-// withMargin returns what covers a demand that is expected to be n tokens: one
-// standard deviation more, if arrivals are random.
-func withMargin(n float64) float64 { return n + math.Sqrt(n) }
-
 // guard is how long before its end in the store a lease ends here: it covers
 // late timers and goroutines that stand still between two instructions (timers on
 // busy cores were measured 28 ms late at the 99th percentile), and 2 % of the
@@ -53,7 +58,7 @@ func guard(life time.Duration) time.Duration {
 const (
 	shortestPace = 20 * time.Millisecond
 	longestPace  = 10 * time.Second
-	paceTokens   = 5 // a paced settle should find this many costs per node
+	paceTokens   = 5.5 // a paced settle should find so many costs per node
 )
 
 // pace returns the period at which each of m nodes asks for a saturated
@@ -61,6 +66,6 @@ const (
 // requests cost c.
 func pace(m int, c int64, rate float64, fill int64) int64 {
 	p := clampNanos(paceTokens * float64(m) * float64(c) / rate)
-	p = min(max(p, fill/20), fill/10)
+	p = min(max(p, fill/20), fill/9)
 	return min(max(p, int64(shortestPace)), int64(longestPace))
 }

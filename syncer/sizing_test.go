@@ -13,16 +13,17 @@ func TestTargetIsWholeCosts(t *testing.T) {
 		want  int64
 	}{
 		{0, 1, 0},
-		{1, 1, 0}, // one cost saves nothing
-		{1.01, 1, 2},
-		{10, 1, 10},
-		{10, 5, 10},
-		{11, 5, 15},
-		{5, 5, 0},
-		{6, 5, 10},
+		{1.36, 1, 0}, // a request, and the one before it longer than a horizon ago
+		{1.37, 1, 3},
+		{9, 1, 12},
+		{20, 5, 30},
+		{22, 5, 30},
+		{6.8, 5, 0},
+		{6.9, 5, 15},
 		{1e300, 1, maxTarget},
 		{math.Inf(1), 1, maxTarget},
-		{3, 1 << 40, 0}, // no room for two such costs
+		{1 << 41, 1 << 40, 0}, // no room for such costs
+		{1e300, 1 << 29, maxTarget},
 	} {
 		if got := target(c.count, c.unit); got != c.want {
 			t.Errorf("target(%v, %d) = %d, want %d", c.count, c.unit, got, c.want)
@@ -66,9 +67,10 @@ func TestPaceStaysWithinItsBounds(t *testing.T) {
 		fill int64
 		want int64
 	}{
-		{"five costs per node: 5·20/1000 s, between 5 % and 10 % of a second", 20, 1, perSecond(1000), s, s / 10},
+		{"5.5 costs per node: 5.5·20/1000 s, between a 20th and a 9th of a second", 20, 1, perSecond(1000), s, 110 * s / 1000},
+		{"no more than a 9th of the fill", 40, 1, perSecond(1000), s, s / 9},
 		{"one node alone may ask at 5 % of the fill", 1, 1, perSecond(1000), s, s / 20},
-		{"in between it is what the costs ask for", 15, 1, perSecond(1000), s, 75 * s / 1000},
+		{"in between it is what the costs ask for", 15, 1, perSecond(1000), s, 82_500_000},
 		{"never under 20 ms", 1, 1, perSecond(1e6), s / 100, 20 * s / 1000},
 		{"never over 10 s", 100, 1, perSecond(1.0 / 60), 3600 * s, 10 * s},
 		{"a rate near nothing does not overflow", 1000, 1 << 40, 1e-300, math.MaxInt64 / 4, 10 * s},
@@ -93,9 +95,9 @@ func TestGuard(t *testing.T) {
 }
 
 func TestMarginIsOneDeviation(t *testing.T) {
-	for n, want := range map[float64]float64{0: 0, 1: 2, 4: 6, 100: 110} {
-		if got := withMargin(n); got != want {
-			t.Errorf("withMargin(%v) = %v, want %v", n, got, want)
+	for expected, want := range map[float64]int64{0: 5, 5: 10, 20: 30, 500: 550} {
+		if got := wholeCosts(expected, 5); got != want {
+			t.Errorf("wholeCosts(%v, 5) = %v, want %v", expected, got, want)
 		}
 	}
 }
