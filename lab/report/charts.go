@@ -50,9 +50,9 @@ func look(subject string) plot.Look {
 
 // figure is a chart with the name of its files.
 type figure struct {
-	name  string
-	alt   string // what it shows, for those who cannot see it
-	chart plot.Chart
+	name    string
+	caption string // what was measured
+	chart   plot.Chart
 }
 
 func (d Data) figures() []figure {
@@ -65,7 +65,8 @@ func (d Data) load() figure {
 	percents := func(part func(Figures) float64) func(Row) float64 {
 		return func(r Row) float64 { return 100 * part(r.Figures) }
 	}
-	return figure{"load", "Over the offered load, for the library and other schemes: what is admitted of what a perfect central limiter admits, the requests that wait for the store, and the operations of the store per request", plot.Chart{
+	return figure{"load", captionLoad, plot.Chart{
+		Title: "Over the offered load, for the library and other schemes: what is admitted of what a perfect central limiter admits, the requests that wait for the store, and the operations of the store per request",
 		X: plot.Axis{Label: "offered load, as a multiple of the limit", Scale: plot.Log, Min: 0.01, Max: 50,
 			Ticks: []plot.Tick{{Value: 0.01, Label: "0.01"}, {Value: 0.1, Label: "0.1"}, {Value: 1, Label: "1"}, {Value: 10, Label: "10"}, {Value: 50, Label: "50"}}},
 		Panels: []plot.Panel{
@@ -89,8 +90,9 @@ const fewest = 1e-4
 
 // costs is what a request costs the store, over the size of the limit.
 func (d Data) costs() figure {
-	return figure{"operations", "Operations of the store per request, over the size of the limit, at 50 % and at 140 % of it", plot.Chart{
-		X: plot.Axis{Label: "limit, requests per minute", Scale: plot.Log, Min: 5, Max: 1e5, Ticks: d.sizes()},
+	return figure{"operations", captionCosts, plot.Chart{
+		Title: "Operations of the store per request, over the size of the limit, at 50 % and at 140 % of it",
+		X:     plot.Axis{Label: "limit, requests per minute", Scale: plot.Log, Min: 5, Max: 1e5, Ticks: d.sizes()},
 		Panels: []plot.Panel{
 			d.operations(SizeHalf, "operations per request, load 50 %"),
 			d.operations(SizeOver, "operations per request, load 140 %"),
@@ -121,8 +123,9 @@ func thousands(v float64) string {
 func (d Data) excess() figure {
 	percent := func(r Row) float64 { return 100 * r.Over() }
 	bound := plot.Series{Name: "bound of Balanced", Look: plot.Rule, Points: []plot.Point{{X: 10, Y: 10}, {X: 1000, Y: 10}}}
-	return figure{"over-admission", "Worst over-admission over the interval between synchronisations, for the library and for post-paid counters", plot.Chart{
-		X: plot.Axis{Label: "sync interval, ms", Scale: plot.Log, Min: 10, Max: 1000},
+	return figure{"over-admission", captionExcess, plot.Chart{
+		Title: "Worst over-admission over the interval between synchronisations, for the library and for post-paid counters",
+		X:     plot.Axis{Label: "sync interval, ms", Scale: plot.Log, Min: 10, Max: 1000},
 		Panels: []plot.Panel{{
 			Y:      plot.Axis{Label: "admitted beyond the limit, at worst", Scale: plot.Asinh, Max: 1000, Format: plot.Percent},
 			Series: append(d.lines(Interval, percent), bound),
@@ -142,8 +145,9 @@ func (d Data) dial() figure {
 		permitted = append(permitted, plot.Point{X: x, Y: 100 * r.X})
 		measured = append(measured, plot.Point{X: x, Y: 100 * r.Over(), Label: plot.Percent(math.Round(1000*r.Over()) / 10)})
 	}
-	return figure{"dial", "For each setting of the dial: requests that wait for Redis with the mean added latency, and over-admission, permitted and measured", plot.Chart{
-		X: plot.Axis{Label: "accuracy", Min: 0.6, Max: float64(len(ticks)) + 0.7, Ticks: ticks},
+	return figure{"dial", captionDial, plot.Chart{
+		Title: "For each setting of the dial: requests that wait for Redis with the mean added latency, and over-admission, permitted and measured",
+		X:     plot.Axis{Label: "accuracy", Min: 0.6, Max: float64(len(ticks)) + 0.7, Ticks: ticks},
 		Panels: []plot.Panel{
 			{Y: plot.Axis{Label: "requests that wait for Redis; beside it: added latency, mean", Scale: plot.Log, Min: leastShown, Max: 100,
 				Format: func(v float64) string { return atLeast(leastShown)(v) + " %" }},

@@ -59,11 +59,13 @@ func (f figure) path(theme plot.Theme) string {
 	return fmt.Sprintf("img/%s-%v.svg", f.name, theme)
 }
 
-// picture shows the variant that suits the reader's page.
+// picture shows the variant that suits the reader's page, with what was measured.
 func (f figure) picture() string {
 	return fmt.Sprintf(`<picture>
   <source media="(prefers-color-scheme: dark)" srcset="%s">
   <img src="%s" alt="%s">
 </picture>
-`, f.path(plot.Dark), f.path(plot.Light), f.alt)
+
+%s
+`, f.path(plot.Dark), f.path(plot.Light), f.chart.Title, f.caption)
 }

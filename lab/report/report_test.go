@@ -123,7 +123,7 @@ func TestDocument(t *testing.T) {
 		"| Balanced | 10 % | 9.0 % | 0.20 % | 0.0024 ms | 0.1500 | 98.6 % |\n",
 		"| static limit/N | 0.1500 | 0.40 % | 0.0024 ms | 98.6 % | 0.0 % |\n",
 		`<source media="(prefers-color-scheme: dark)" srcset="img/dial-dark.svg">`,
-		"2000-01-01, go0 (times are virtual)",
+		"2000-01-01, go0; times are virtual",
 	} {
 		if !strings.Contains(doc, want) {
 			t.Errorf("no %q in\n%s", want, doc)

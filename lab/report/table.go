@@ -77,33 +77,48 @@ func falseDenials(r Row) string {
 // tables are the blocks of tables in the document, by name.
 func (d Data) tables() map[string]string {
 	return map[string]string{
-		"scenarios": table(d.pairs(), []column[pair]{
-			{"limit, placement, load", balanced(name)},
-			{"operations per request", balanced(operations)},
-			{"requests that waited for Redis", balanced(waited)},
-			{"over-admission, worst interval", balanced(over)},
-			{"admitted, of what a perfect central limiter admits (Strict)", strict(ofIdeal)},
-			{"denied although an ideal account had room (Strict)", strict(falseDenials)},
-		}),
-		"dial": table(d.settings(), []column[Row]{
-			{"accuracy", setting},
-			{"over-admission, bound", bound},
-			{"over-admission, worst measured", over},
-			{"requests that waited for Redis", waited},
-			{"mean added latency", delay},
-			{"operations per request", operations},
-			{"admitted, of what a perfect central limiter admits", ofIdeal},
-		}),
-		"schemes": table(append(d.Set(Dial), d.Set(Schemes)...), []column[Row]{
-			{"scheme", subject},
-			{"operations per request", operations},
-			{"requests that waited", waited},
-			{"mean added latency", delay},
-			{"admitted, of what a perfect central limiter admits", ofIdeal},
-			{"over-admission, worst key and interval", over},
-		}),
-		"made": fmt.Sprintf("%s (times are virtual), one seed a row. All rows, each with the command that repeats it: [accuracy.json](accuracy.json).\n", d.Made),
+		"scenarios": captionScenarios + "\n\n```sh\ngo run ./lab docs\n```\n\n" + d.scenarios() + "\n" + d.made(),
+		"dial":      d.dialTable(),
+		"schemes":   captionSchemes + "\n\n" + d.schemes(),
 	}
+}
+
+func (d Data) made() string {
+	return fmt.Sprintf("%s; times are virtual; one seed a row. [accuracy.json](accuracy.json) has the numbers of all tables and charts, each with the command that repeats it.\n", d.Made)
+}
+
+func (d Data) scenarios() string {
+	return table(d.pairs(), []column[pair]{
+		{"limit, placement, load", balanced(name)},
+		{"operations per request", balanced(operations)},
+		{"requests that waited for Redis", balanced(waited)},
+		{"over-admission, worst interval", balanced(over)},
+		{"admitted, of what a perfect central limiter admits (Strict)", strict(ofIdeal)},
+		{"denied although an ideal account had room (Strict)", strict(falseDenials)},
+	})
+}
+
+func (d Data) dialTable() string {
+	return table(d.settings(), []column[Row]{
+		{"accuracy", setting},
+		{"over-admission, bound", bound},
+		{"over-admission, worst measured", over},
+		{"requests that waited for Redis", waited},
+		{"mean added latency", delay},
+		{"operations per request", operations},
+		{"admitted, of what a perfect central limiter admits", ofIdeal},
+	})
+}
+
+func (d Data) schemes() string {
+	return table(append(d.Set(Dial), d.Set(Schemes)...), []column[Row]{
+		{"scheme", subject},
+		{"operations per request", operations},
+		{"requests that waited", waited},
+		{"mean added latency", delay},
+		{"admitted, of what a perfect central limiter admits", ofIdeal},
+		{"over-admission, worst key and interval", over},
+	})
 }
 
 // bound is the over-admission that a setting permits: of rows of Dial, X.

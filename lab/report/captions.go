@@ -1,0 +1,17 @@
+package report
+
+// What the runs of package survey are, for readers. Whoever changes one there
+// changes it here.
+const (
+	captionScenarios = "One key, 20 nodes, Poisson arrivals; measured for 15 fill times after a warm-up. Costs are those of Balanced; what is left unspent is that of Strict, where no floor can hide it."
+
+	captionLoad = "One key of 1000 per minute, 90 % of the load on one node that changes ten times a minute, the rest on all 20 alike; measured for 15 fill times (5 from 5× on)."
+
+	captionCosts = "One key, load on all 20 nodes alike. A limit of 1000 per second costs the library what one of 1000 per minute does: tokens count, not time. The static scheme has no store."
+
+	captionExcess = "One key of 1000 per second. For 3 s all of the load is on one node, for 3 s on all 20 alike, and so on for half a minute. The excess is a part of what the limit allows in the same interval, in the interval with the greatest one."
+
+	captionDial = "A service with 1000 keys of 1000 per minute each, of Zipf popularity (exponent 0.99), that are asked for at 10 % of their limits together, by 20 nodes, for 5 minutes, and were not asked for before. Over-admission: the worst of that and of a crowd (one key of 1000 per second at ten times its limit, for 3 s on one node, then for 3 s on all), as a part of what the limit allows in the same interval."
+
+	captionSchemes = "The same service on the other schemes."
+)
