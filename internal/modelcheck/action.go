@@ -1,0 +1,279 @@
+package modelcheck
+
+import "github.com/hybridlimit/hybrid/slice"
+
+// Op is what happens.
+type Op uint8
+
+// All that can happen. A pick is an index into the setup's list.
+const (
+	take      Op = iota // a node admits Costs[pick] from its slice
+	giveBack            // a node undoes an admission of Costs[pick]
+	send                // a node sends Asks[pick]
+	execute             // the store executes a node's settle
+	receive             // a node gets the reply
+	refuse              // a node hears that its settle was not executed
+	lose                // a node will never know
+	resend              // the client sends a settle again
+	runLate             // the store executes settle pick of those that nobody waits for
+	crash               // a node starts again
+	fire                // a node's watermark moves in time
+	change              // a node hears of the next limit
+	wait                // Steps[pick] passes
+	edge                // time passes until something ends (pick 0), or until just after it (pick 1)
+	expire              // the store removes a key that has expired
+	forget              // the store starts again without its data
+	replicate           // the replica gets a copy
+	failover            // the replica takes over
+	jump                // the store's clock makes a step of Jumps[pick]
+	ops
+)
+
+// Action is one step of a world.
+type Action struct {
+	op   Op
+	node uint8
+	pick uint8
+}
+
+// actions appends all that might happen next. What turns out to change nothing
+// is for apply to say.
+func (m *Machine) actions(w *World, to []Action) []Action {
+	for i := range uint8(m.Nodes) {
+		to = m.nodeActions(w, i, to)
+	}
+	for i := range w.late {
+		if w.late[i].state == sent {
+			to = append(to, Action{op: runLate, pick: uint8(i)})
+		}
+	}
+	to = each(to, Action{op: wait}, len(m.Steps))
+	if m.Edges {
+		to = each(to, Action{op: edge}, 2)
+	}
+	return m.storeActions(w, to)
+}
+
+// nodeActions appends what may happen to one node.
+func (m *Machine) nodeActions(w *World, i uint8, to []Action) []Action {
+	n := &w.nodes[i]
+	if n.alive() {
+		to = m.sliceActions(w, i, to)
+	}
+	if w.left.Crashes > 0 && *n != (Node{rule: n.rule}) && (n.flight.state != sent || w.roomLate()) {
+		to = append(to, Action{op: crash, node: i})
+	}
+	if w.left.Changes > 0 {
+		to = append(to, Action{op: change, node: i})
+	}
+	return m.flightActions(w, i, to)
+}
+
+// sliceActions appends what may happen to a slice that is alive.
+func (m *Machine) sliceActions(w *World, i uint8, to []Action) []Action {
+	n := &w.nodes[i]
+	if n.tokens > 0 {
+		to = each(to, Action{op: take, node: i}, len(m.Costs))
+	}
+	if w.left.Refunds > 0 {
+		to = each(to, Action{op: giveBack, node: i}, len(m.Costs))
+	}
+	if m.due(w, n) {
+		to = append(to, Action{op: fire, node: i})
+	}
+	return to
+}
+
+// flightActions appends what may become of a node's settle.
+func (m *Machine) flightActions(w *World, i uint8, to []Action) []Action {
+	switch w.nodes[i].flight.state {
+	case none:
+		return each(to, Action{op: send, node: i}, len(m.Asks))
+	case sent:
+		to = append(to, Action{op: execute, node: i})
+		if w.left.NotRun > 0 {
+			to = append(to, Action{op: refuse, node: i})
+		}
+	case ran:
+		to = append(to, Action{op: receive, node: i})
+		if m.Flaw == Resent && w.left.Resends > 0 {
+			to = append(to, Action{op: resend, node: i})
+		}
+	}
+	if w.left.Lost > 0 && (w.nodes[i].flight.state == ran || w.roomLate()) {
+		to = append(to, Action{op: lose, node: i})
+	}
+	return to
+}
+
+// storeActions appends what may happen to the store.
+func (m *Machine) storeActions(w *World, to []Action) []Action {
+	if w.key.account.Stored {
+		if w.key.gone(w.clock()) {
+			to = append(to, Action{op: expire})
+		}
+		if w.left.Losses > 0 {
+			to = append(to, Action{op: forget})
+		}
+	}
+	if w.left.Copies > 0 && w.replica != w.key {
+		to = append(to, Action{op: replicate})
+	}
+	if w.left.Failovers > 0 && w.replica != w.key {
+		to = append(to, Action{op: failover})
+	}
+	if w.left.Jumps > 0 {
+		to = each(to, Action{op: jump}, len(m.Jumps))
+	}
+	return to
+}
+
+// each appends an action with every pick.
+func each(to []Action, a Action, n int) []Action {
+	for i := range n {
+		a.pick = uint8(i)
+		to = append(to, a)
+	}
+	return to
+}
+
+func (w *World) roomLate() bool {
+	for i := range w.late {
+		if w.late[i].state == none {
+			return true
+		}
+	}
+	return false
+}
+
+// apply makes a step, and reports whether anything has happened.
+func (m *Machine) apply(w *World, a Action) bool {
+	m.broken = ""
+	if !m.step(w, a) {
+		return false
+	}
+	m.forgets(w)
+	m.endSpans(w)
+	if m.wide.Window > 0 {
+		w.book.enter(m.windowOf(max(w.clock(), w.key.at(w.clock()).At)))
+	}
+	return true
+}
+
+func (m *Machine) step(w *World, a Action) bool {
+	switch n := &w.nodes[a.node]; a.op {
+	case take:
+		return m.take(w, n, m.Costs[a.pick])
+	case giveBack:
+		w.left.Refunds--
+		return m.giveBack(w, n, m.Costs[a.pick])
+	case send:
+		return m.send(w, n, a.pick)
+	case execute:
+		m.execute(w, &n.flight)
+		n.flight.state = ran
+	case receive:
+		m.receive(w, n)
+	case refuse:
+		w.left.NotRun--
+		m.refuse(n)
+	case lose:
+		w.left.Lost--
+		m.lose(w, n)
+	case resend:
+		w.left.Resends--
+		n.flight.state = sent
+	case crash:
+		w.left.Crashes--
+		m.crash(w, n)
+	case fire:
+		n.dead = n.expiry
+	case change:
+		w.left.Changes--
+		n.rule = uint8((int(n.rule) + 1) % len(m.Rules))
+	case wait:
+		if !m.patient(w, m.Steps[a.pick]) {
+			return false
+		}
+		m.wait(w, m.Steps[a.pick])
+	case edge:
+		return m.waitForEdge(w, a.pick == 1)
+	default:
+		return m.stepStore(w, a)
+	}
+	return true
+}
+
+func (m *Machine) stepStore(w *World, a Action) bool {
+	switch a.op {
+	case runLate:
+		f := w.late[a.pick]
+		w.late[a.pick] = Flight{}
+		m.execute(w, &f)
+	case expire:
+		w.key = Key{}
+	case forget:
+		w.left.Losses--
+		m.forget(w)
+	case replicate:
+		w.left.Copies--
+		w.replica = w.key
+	case failover:
+		w.left.Failovers--
+		m.failover(w)
+	case jump:
+		w.left.Jumps--
+		m.jump(w, m.Jumps[a.pick])
+	}
+	return true
+}
+
+// patient reports whether all nodes would still wait for their replies.
+func (m *Machine) patient(w *World, us int64) bool {
+	for i := range w.nodes[:m.Nodes] {
+		if f := &w.nodes[i].flight; m.Patience > 0 && f.state != none && w.now+us-f.sentAt > m.Patience {
+			return false
+		}
+	}
+	return true
+}
+
+// wait lets time pass. Watermarks that may not be late any longer move.
+func (m *Machine) wait(w *World, us int64) {
+	m.pass(w, us)
+	for i := range w.nodes[:m.Nodes] {
+		if n := &w.nodes[i]; n.alive() && w.now > n.latest {
+			n.dead = n.expiry
+		}
+	}
+	if w.left.Jumps == 0 && w.key.gone(w.clock()) {
+		w.key = Key{} // nothing can bring it back
+	}
+}
+
+// waitForEdge lets time pass up to the next moment at which a slice, a lease
+// epoch, a window or a key ends; or until just after it, which of an end in the
+// store is the moment itself.
+func (m *Machine) waitForEdge(w *World, after bool) bool {
+	clock := w.clock()
+	next := (epochOf(clock)+1)*slice.Epoch - clock
+	if size := m.wide.Window; size > 0 {
+		next = min(next, size-clock%size)
+	}
+	if d := w.key.left(clock)*1000 + 1000 - clock%1000; w.key.account.Stored && d > 0 {
+		next = min(next, d)
+	}
+	for i := range w.nodes[:m.Nodes] {
+		if d := w.nodes[i].latest + 1 - w.now; w.nodes[i].alive() && d > 0 {
+			next = min(next, d)
+		}
+	}
+	if !after {
+		next--
+	}
+	if next <= 0 || !m.patient(w, next) {
+		return false
+	}
+	m.wait(w, next)
+	return true
+}

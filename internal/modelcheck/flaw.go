@@ -1,0 +1,35 @@
+package modelcheck
+
+// Flaw is a rule of the protocol that is left out. A check that finds nothing
+// wrong with a protocol that lacks a rule proves nothing about one that has it.
+type Flaw uint8
+
+// The rules, each left out alone.
+const (
+	Sound            Flaw = iota // none is: the protocol as it is
+	TagIgnored                   // every report counts as one of the present lease
+	DropFirst                    // a gap is drained after its leases were forgotten
+	UncoveredFree                // what no lease covers is not charged
+	UncoveredIgnored             // what no lease covers is neither charged nor lent
+	ShortTTL                     // a key lives until it is drained, whatever it has lent
+	LowerTTL                     // a writer with a lower limit shortens the key's life
+	ClockFollowed                // the account's clock steps back with the store's
+	RefusalGrants                // a settle that refuses a need still grants a slice
+	ReturnsLate                  // returned tokens leave the slice with the reply
+	UnknownNotRun                // a settle without a reply counts as not executed
+	UnknownRan                   // a settle without a reply counts as executed
+	Unmarked                     // a lease in doubt is reported like any other
+	LifeFromReply                // a lease's life counts from the reply
+	Unguarded                    // a lease ends here when it ends there
+	Resent                       // the client sends a settle again that got no reply
+	NeedKeeps                    // a settle with a need keeps the slice
+	flaws
+)
+
+var flawNames = [flaws]string{
+	"none", "tag ignored", "drop before drain", "uncovered is free", "uncovered is ignored", "TTL without the lease",
+	"TTL shortened by a lower limit", "clock followed back", "refusal grants", "returns leave with the reply",
+	"unknown is not run", "unknown is run", "unknown is not marked", "life from the reply", "no guard", "sent again", "need keeps the slice",
+}
+
+func (f Flaw) String() string { return flawNames[f] }
