@@ -26,6 +26,7 @@ var commands = map[string]func(t *testing.T, args []string) error{
 	"run":     runOne,
 	"table":   runTable,
 	"service": runService,
+	"faults":  runFaults,
 }
 
 func main() {

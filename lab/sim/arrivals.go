@@ -57,6 +57,7 @@ func (a *Arrivals) Set(s string) error {
 type arrival struct {
 	at      time.Duration // since the start
 	key     int32
+	cost    int64
 	stretch *stretch
 }
 
@@ -66,6 +67,8 @@ type traffic struct {
 	line     []stretch
 	rng      *rand.Rand
 	keys     *population
+	cost     int64
+	costs    *rand.Rand // nil: all cost the same
 
 	at   time.Duration // of the last one
 	left int           // of its batch
@@ -76,7 +79,18 @@ func newTraffic(e Experiment, keys *population) *traffic {
 	for i := range line {
 		line[i].rate *= keys.part
 	}
-	return &traffic{arrivals: e.Arrivals, line: line, rng: e.random("arrivals"), keys: keys}
+	t := &traffic{arrivals: e.Arrivals, line: line, rng: e.random("arrivals"), keys: keys, cost: e.Cost}
+	if e.Mixed {
+		t.costs = e.random("costs")
+	}
+	return t
+}
+
+func (t *traffic) drawCost() int64 {
+	if t.costs == nil {
+		return t.cost
+	}
+	return 1 + t.costs.Int64N(t.cost)
 }
 
 // next is the next arrival; false if there is none.
@@ -85,7 +99,7 @@ func (t *traffic) next() (a arrival, ok bool) {
 		now := &t.line[0]
 		if at, ok := t.within(now); ok {
 			t.at = at
-			return arrival{at: at, key: t.keys.draw(), stretch: now}, true
+			return arrival{at: at, key: t.keys.draw(), cost: t.drawCost(), stretch: now}, true
 		}
 		t.at, t.left, t.line = now.to, 0, t.line[1:]
 	}

@@ -72,7 +72,7 @@ func (c *crowd) rise(a arrival) request {
 		c.all.Go(c.work)
 	}
 	c.count++
-	r := request{number: c.count, asked: time.Now().UnixNano(), key: a.key, stretch: a.stretch}
+	r := request{number: c.count, asked: time.Now().UnixNano(), key: a.key, cost: a.cost, stretch: a.stretch}
 	r.node = int32(c.placer.choose(a.stretch.place, c.nodes(), a.at, c.names[a.key]))
 	c.judge.offered(&r)
 	return r

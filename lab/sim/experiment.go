@@ -18,6 +18,7 @@ type Experiment struct {
 	Sync      time.Duration        // Options.SyncInterval; default the library's
 	Timeout   time.Duration        // Options.StoreTimeout; default the library's
 	Nodes     int                  // default 20
+	Servers   int                  // Options.Servers; default 0
 	Trip      Trip                 // to the store and back; default 600 µs
 	Store     Store                // default Memory
 
@@ -25,6 +26,7 @@ type Experiment struct {
 	Skew     float64  // of the keys' popularity: key number k has a share of k^-Skew
 	Sample   float64  // requests per second that are made for each octave of keys' ranks; 0: all are made
 	Cost     int64    // tokens per request; default 1
+	Mixed    bool     // costs are anything from 1 to Cost, all alike
 	Arrivals Arrivals // default Poisson
 	Load     float64  // tokens asked for, as a multiple of the limits of all keys
 	Rate     float64  // requests per second in all; wins over Load
@@ -85,7 +87,14 @@ func (e Experiment) offered(load, rate float64) float64 {
 	if rate > 0 {
 		return rate
 	}
-	return load * float64(e.Limit.Count()) / e.Limit.Period().Seconds() * float64(e.Keys) / float64(e.Cost)
+	return load * float64(e.Limit.Count()) / e.Limit.Period().Seconds() * float64(e.Keys) / e.meanCost()
+}
+
+func (e Experiment) meanCost() float64 {
+	if e.Mixed {
+		return float64(1+e.Cost) / 2
+	}
+	return float64(e.Cost)
 }
 
 // random is a source of its own for each purpose, so that a change of one

@@ -77,7 +77,7 @@ func (f *fleet) join() {
 	m.rdb = f.backend.client(m.link, m.wire)
 	var err error
 	if m.node, err = hybrid.New(m.rdb, &hybrid.Options{
-		SyncInterval: f.e.Sync, StoreTimeout: f.e.Timeout,
+		SyncInterval: f.e.Sync, StoreTimeout: f.e.Timeout, Servers: f.e.Servers,
 		NodeID: fmt.Sprintf("n%04d", number),
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}); err != nil {

@@ -48,8 +48,7 @@ type judge struct {
 // law is what keys are judged by: what they are when nobody has asked.
 type law struct {
 	account
-	all  *oracle.Checker
-	cost int64
+	all *oracle.Checker
 }
 
 // account is the judgement of one key.
@@ -66,14 +65,14 @@ const reorderLag = 1200 * time.Millisecond
 func newJudge(e Experiment, keys *population) *judge {
 	limit, over, losses := oracleOf(e.Limit), e.Accuracy.Over(), e.Faults.losses()
 	j := &judge{lag: max(reorderLag, 2*e.Timeout), keys: make([]*account, keys.count), sums: newSums(e, keys)}
-	j.law = law{cost: e.Cost, account: account{
+	j.law = law{account: account{
 		promise: *oracle.NewChecker(promise(e.Limit, over, losses)),
 		limit:   *oracle.NewChecker(limit),
 		central: *oracle.NewIdeal(limit),
 		ours:    *oracle.NewIdeal(limit),
 	}}
 	if len(e.Faults) > 0 {
-		j.law.all = oracle.NewChecker(promise(e.Limit, over, losses+1))
+		j.law.all = oracle.NewChecker(promise(e.Limit, over+1, losses))
 		j.chaos = make([]*oracle.Checker, keys.count)
 	}
 	return j
@@ -84,7 +83,6 @@ func newJudge(e Experiment, keys *population) *judge {
 func (j *judge) offered(r *request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r.cost = j.law.cost
 	r.ideal = j.account(r.key).central.Allow(r.asked, r.cost)
 }
 

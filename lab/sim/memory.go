@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/hybridlimit/hybrid/internal/ledger"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -20,9 +19,9 @@ const loading = "LOADING Redis is loading the dataset in memory"
 // command itself, after a round trip on the node's link. All of the library runs
 // as it is, and so does the client, but for its connections.
 type memory struct {
-	ledger *ledger.Store
-	link   *link
-	wire   *wire
+	store *memoryStore
+	link  *link
+	wire  *wire
 }
 
 // DialHook is part of redis.Hook. Nothing ever dials.
@@ -67,6 +66,8 @@ type trip struct {
 
 // call makes one round trip.
 func (m *memory) call(cmds []redis.Cmder) error {
+	m.store.calls.Add(1)
+	defer m.store.calls.Done()
 	epoch, ok := m.link.connected()
 	if !ok {
 		return fail(cmds, errRefused)
@@ -98,12 +99,12 @@ func fail(cmds []redis.Cmder, err error) error {
 func (t *trip) there() (replies []any, err error) {
 	at := t.link.due(t.message())
 	if at.After(t.giveUp) { // it arrives all the same
-		go func() {
+		t.store.calls.Go(func() {
 			time.Sleep(time.Until(at))
 			if t.link.look(t.epoch) == well {
 				t.execute()
 			}
-		}()
+		})
 		return nil, t.silence()
 	}
 	time.Sleep(time.Until(at))
@@ -179,12 +180,12 @@ func (t *trip) execute() []any {
 	replies, next := make([]any, len(t.cmds)), 0
 	for i, cmd := range t.cmds {
 		if !isSettle(cmd) {
-			replies[i] = executeOther(t.ledger, cmd)
+			replies[i] = executeOther(t.store.ledger, cmd)
 			continue
 		}
 		part := t.settles[next]
 		next++
-		t.ledger.Settle(context.Background(), part)
+		t.store.ledger.Settle(context.Background(), part)
 		t.wire.executed(part)
 		replies[i] = encode(part)
 	}

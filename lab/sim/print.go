@@ -49,3 +49,10 @@ func (f *Figures) printCost(say func(name, format string, args ...any)) {
 	say("", "%.1f other commands per second and node; %.2f times the one-shot worst-case bound",
 		float64(f.Cost.Other)/f.Experiment.Span.Seconds()/float64(f.Experiment.Nodes), f.Competitive())
 }
+
+// Brief is a run of faults in one line.
+func (f *Figures) Brief() string {
+	e := &f.Experiment
+	return fmt.Sprintf("%v, %v, %s, %d keys, %d faults: %d requests, %d operations, %d by policy, admitted %.0f %%",
+		e.Limit, e.Accuracy, policies[e.OnFailure], e.Keys, len(e.Faults), f.Requests, f.Cost.Operations, f.Policy, 100*f.Ratio())
+}

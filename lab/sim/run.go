@@ -96,7 +96,7 @@ func (e Experiment) subject(keys *population) (s Subject, library *fleet) {
 
 // testify says what only the library's own fleet knows.
 func (f *fleet) testify(fig *Figures, total Cost) {
-	if total.Operations > fig.Asked {
+	if total.Operations > fig.Asked || f.meter.exceeded.Load() {
 		f.problem("operations", fmt.Errorf("%d operations for %d requests", total.Operations, fig.Asked))
 	}
 	if g, err := f.backend.state("k0", f.e.Limit.Rule()); err == nil {

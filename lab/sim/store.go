@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -62,15 +63,18 @@ func newBackend(s Store) backend {
 	if s == Mini {
 		return newMini()
 	}
-	return &memoryStore{ledger.NewStore()}
+	return &memoryStore{ledger: ledger.NewStore()}
 }
 
 // memoryStore is the store in plain Go.
-type memoryStore struct{ ledger *ledger.Store }
+type memoryStore struct {
+	ledger *ledger.Store
+	calls  sync.WaitGroup // under way
+}
 
 func (m *memoryStore) client(l *link, w *wire) *redis.Client {
 	rdb := newClient(nil)
-	rdb.AddHook(&memory{ledger: m.ledger, link: l, wire: w})
+	rdb.AddHook(&memory{store: m, link: l, wire: w})
 	return rdb
 }
 
@@ -89,7 +93,7 @@ func (m *memoryStore) snapshot() (restore func()) {
 	return func() { m.ledger.Restore(old) }
 }
 
-func (m *memoryStore) close() {}
+func (m *memoryStore) close() { m.calls.Wait() }
 
 // newClient makes a client of a store that is dialled so. An address that is no
 // name needs no look-up, which would leave the bubble. Asking for maintenance

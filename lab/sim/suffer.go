@@ -37,6 +37,9 @@ func (f *fleet) strike(fault Fault) {
 		}
 		if fault.Kind == Crash {
 			way.cut()
+			f.member(node).wire.dead.Store(true)
+		} else {
+			f.meter.lenient.Store(true)
 		}
 		f.end(node)
 	case Cut:

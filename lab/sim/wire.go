@@ -18,6 +18,9 @@ type meter struct {
 	other      atomic.Int64 // commands that carried none: heartbeats, marks
 	blocked    atomic.Int64
 
+	lenient  atomic.Bool // a node left in order, and settled more than requests had paid for
+	exceeded atomic.Bool // there were more operations than requests at some time
+
 	strata []atomic.Int64 // operations by stratum, if the keys are a sample
 	keys   *population
 }
@@ -35,6 +38,7 @@ func (m *meter) cost() Cost {
 // wire is what can be seen of one node between its client and the store.
 type wire struct {
 	meter *meter
+	dead  atomic.Bool // its node has crashed: nothing that it sends reaches anybody
 
 	mu       sync.Mutex
 	verdicts map[string]verdict // by key: the last settle that carried requests
@@ -80,11 +84,16 @@ func (w *wire) sent(settles [][]*slice.Settle, commands int) {
 
 // executed counts settles that the store executed, or may have.
 func (w *wire) executed(settles []*slice.Settle) {
+	if w.dead.Load() {
+		return
+	}
 	for _, st := range settles {
 		if st.Outcome == slice.NotRun {
 			continue
 		}
-		w.meter.operations.Add(1)
+		if w.meter.operations.Add(1) > w.meter.asked.Load() && !w.meter.lenient.Load() {
+			w.meter.exceeded.Store(true)
+		}
 		if w.meter.strata != nil {
 			w.meter.strata[w.meter.keys.stratumOf(numberOf(keyOf(st.Account)))].Add(1)
 		}
