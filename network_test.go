@@ -96,6 +96,13 @@ func (l *link) hits() int {
 	return l.met
 }
 
+// waits reports whether a fault has not been met yet.
+func (l *link) waits() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.faults) > 0
+}
+
 // sound reports whether there never was a fault.
 func (l *link) sound() bool {
 	l.mu.Lock()

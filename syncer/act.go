@@ -45,7 +45,7 @@ func (a *Account) letGo() {
 }
 
 // keepPace sends the paced settle of a saturated account that had demand since
-// the last one. An account that is hardly asked for any more is left to its next
+// the last one, or has something to tell. An account that is hardly asked for any more is left to its next
 // request.
 func (a *Account) keepPace(now int64) {
 	c, plan := a.contact, a.Plan()
@@ -54,7 +54,7 @@ func (a *Account) keepPace(now int64) {
 	case a.pacedGoal(plan) == 0:
 		c.saturated = false
 		return
-	case c.attempts > 0:
+	case c.attempts > 0 || c.charged != 0 || c.fallback != 0:
 		a.attempt(intent{kind: paced}, now)
 	case c.lease.Holds():
 		a.keepLease(now)

@@ -193,7 +193,7 @@ func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 	if c.promise <= now || retry < c.promise {
 		c.promise = retry
 	}
-	if m := a.memo.Load(); m != nil && now < m.Until {
+	if m := a.memo.Load(); m != nil && now < m.Until && float64(m.Cost) > float64(st.Rule.Burst)-st.Grant.Used {
 		cost = min(cost, m.Cost)
 	}
 	a.count(now)
