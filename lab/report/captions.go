@@ -9,9 +9,9 @@ const (
 
 	captionCosts = "One key, load on all 20 nodes alike. A limit of 1000 per second costs the library what one of 1000 per minute does: tokens count, not time. The static scheme has no store."
 
-	captionExcess = "One key of 1000 per second. For 3 s all of the load is on one node, for 3 s on all 20 alike, and so on for half a minute. The excess is a part of what the limit allows in the same interval, in the interval with the greatest one."
+	captionExcess = "One key of 1000 per second, and crowds at ten times and twice that: each uses the limit up on one node, then comes to all 20, which have not been told yet, and pauses for 4 s. What is admitted beyond the limit is a part of what the limit allows, in the interval in which it is most."
 
-	captionDial = "A service with 1000 keys of 1000 per minute each, of Zipf popularity (exponent 0.99), that are asked for at 10 % of their limits together, by 20 nodes, for 5 minutes, and were not asked for before. Over-admission: the worst of that and of a crowd (one key of 1000 per second at ten times its limit, for 3 s on one node, then for 3 s on all), as a part of what the limit allows in the same interval."
+	captionDial = "A service with 1000 keys of 1000 per minute each, of Zipf popularity (exponent 0.99), that are asked for at 10 % of their limits together, by 20 nodes, for 5 minutes, and were not asked for before. Over-admission: the worst of that and of crowds at a hundred times a limit of 1000 per second, which use it up on one node and then come to all."
 
 	captionSchemes = "The same service on the other schemes."
 )

@@ -67,22 +67,25 @@ func (c contender) run(set string, x float64, name string, e sim.Experiment) Run
 var service = sim.Experiment{Keys: 1000, Skew: 0.99, Load: 0.1, Quiet: true, Fills: 5, Seed: 5}
 
 // dial is what each setting of the library makes of a service, and how much too
-// much it admits when a crowd does what is worst for floors: it uses the limit up on
-// one node, then comes to those that have not been told.
+// much it admits to the crowds that are worst for it.
 func dial() (runs []Run) {
-	crowd := sim.Experiment{Limit: hybrid.PerSecond(1000), Scenes: crowdOf(10), Quiet: true, Span: 30 * time.Second, Seed: 6}
 	for _, a := range []hybrid.Accuracy{hybrid.Exact, hybrid.Strict, hybrid.Balanced, hybrid.Within(0.3, 0)} {
 		runs = append(runs, library(a).run(report.Dial, a.Over(), "", service))
-		runs = append(runs, library(a).run(report.DialOver, a.Over(), "", crowd))
+		runs = append(runs, library(a).run(report.DialOver, a.Over(), "", crowds(100)))
 	}
 	return runs
 }
 
-func crowdOf(load float64) sim.Scenes {
-	return sim.Scenes{
-		{For: 3 * time.Second, Load: load, Place: sim.OneNode},
-		{For: 3 * time.Second, Load: load, Place: sim.Uniform},
-	}
+// crowds come again and again, each when the one before is forgotten: it uses the
+// limit up on one node, and then comes to all, of which the others have not been
+// told yet. Nothing is worse for floors.
+func crowds(load float64) sim.Experiment {
+	gone := time.Duration(3 / load * float64(time.Second))
+	return sim.Experiment{Limit: hybrid.PerSecond(1000), Quiet: true, Span: 30 * time.Second, Seed: 4, Scenes: sim.Scenes{
+		{For: gone, Load: load, Place: sim.OneNode},
+		{For: time.Second, Load: load, Place: sim.Uniform},
+		{For: 4 * time.Second},
+	}}
 }
 
 // schemes is what the other schemes make of the same service.
@@ -138,7 +141,7 @@ func sizes() (runs []Run) {
 var syncIntervals = []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second}
 
-// intervals is how much too much a crowd is admitted over the interval of
+// intervals is how much too much crowds are admitted over the interval of
 // synchronisation. The library's does not depend on it, nor on the load.
 func intervals() (runs []Run) {
 	for _, load := range []float64{10, 2} {
@@ -147,7 +150,8 @@ func intervals() (runs []Run) {
 				continue
 			}
 			for _, d := range syncIntervals {
-				e := sim.Experiment{Limit: hybrid.PerSecond(1000), Scenes: crowdOf(load), Quiet: true, Sync: d, Span: 30 * time.Second, Seed: 4}
+				e := crowds(load)
+				e.Sync = d
 				runs = append(runs, c.at(d, load).run(report.Interval, 1000*d.Seconds(), "", e))
 			}
 		}
