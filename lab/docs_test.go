@@ -99,7 +99,7 @@ func repeatsNearly(t *testing.T, r survey.Run, old report.Row) {
 	}
 	apart := func(x, y, part float64) bool { return math.Abs(x-y) > part*max(x, y) }
 	if got.Requests != old.Requests || got.Ideal != old.Ideal ||
-		apart(got.OperationsPerRequest(), old.OperationsPerRequest(), 0.2) || apart(got.OfIdeal(), old.OfIdeal(), 0.03) {
+		apart(got.OperationsPerRequest(), old.OperationsPerRequest(), 0.2) || apart(got.OfIdeal(), old.OfIdeal(), 0.08) {
 		t.Errorf("%s:\nnow %+v\nwas %+v", r.Command, got.Figures, old.Figures)
 	}
 }
