@@ -38,6 +38,9 @@ var departures = []departure{
 
 // What the documentation promises and the protocol does not keep.
 func TestDepartures(t *testing.T) {
+	if raceDetector {
+		t.Skip("takes long under the race detector, and nothing runs at the same time")
+	}
 	for _, d := range departures {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()

@@ -58,7 +58,7 @@ func (r *real) receive(m *Machine, w *World, f Flight) {
 // behaves like one that keeps it.
 func TestANodeIsTheRealSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSetup(t)
+		s := drawSetup(t, rapid.Bool().Draw(t, "windows"))
 		s.Nodes, s.Faults.Crashes = 1, 0
 		m, r := NewMachine(s), new(real)
 		w := m.Start()

@@ -60,6 +60,12 @@ func (s Setup) costing(tokens ...int64) Setup {
 	return s
 }
 
+// passing adds a time that may pass.
+func (s Setup) passing(seconds int64) Setup {
+	s.Steps = append(slices.Clone(s.Steps), seconds*sec)
+	return s
+}
+
 // waiting sets how many seconds nodes wait for replies; 0 = for ever.
 func (s Setup) waiting(seconds int64) Setup {
 	s.Patience = seconds * sec
@@ -90,6 +96,7 @@ var worlds = []world{
 	{"calm, three nodes", 13, small(3, 2, 30, 1)},
 	{"calm, finer time", 14, small(2, 2, 15, 0.5)},
 	{"calm, replies whenever they come", 12, small(2, 2, 30, 0.5).waiting(0)},
+	{"timers that are late", 11, small(2, 2, 59, 59).passing(1)}, // 118 s and 119 s are within the guard of a lease of 120 s
 	{"costs and shares", 10, small(2, 4, 20, 0.75).costing(1, 3).asking(
 		Ask{Needs: needs(3, 1), Want: 4, Unit: 2, Divisor: 2}, Ask{Keep: 1}, Ask{Keep: 3, Want: 3, Least: 2})},
 	{"lost settles", 12, small(2, 2, 30, 0.5).with(Faults{Lost: 2})},
