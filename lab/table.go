@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"runtime"
@@ -141,11 +142,14 @@ func printRow(m *sim.Measured) (misses int) {
 	if m.Blocked > 0 {
 		waits = fmt.Sprintf("≤ %.4g %%", 100*m.Blocked)
 	}
-	_, worst := m.Strict.WorstWindow()
-	fmt.Printf("| %s | %.4f (≤ %.4g)%s | %.2f %% (%s)%s | %.1f %% (≥ %.4g %%)%s | %.1f %% | %.2f %% | %.1f %% |\n", m.Name,
+	window := "–"
+	if _, worst := m.Strict.WorstWindow(); !math.IsInf(worst, 1) {
+		window = fmt.Sprintf("%.1f %%", 100*worst)
+	}
+	fmt.Printf("| %s | %.4f (≤ %.4g)%s | %.2f %% (%s)%s | %.1f %% (≥ %.4g %%)%s | %s | %.2f %% | %.1f %% |\n", m.Name,
 		m.Balanced.Operations(), m.Operations, mark(ops),
 		100*m.Balanced.Waited(), waits, mark(blocked),
 		100*m.Strict.Ratio(), 100*m.Admitted, mark(admitted),
-		100*worst, 100*m.Strict.FalselyDenied(), 100*m.Balanced.Over())
+		window, 100*m.Strict.FalselyDenied(), 100*m.Balanced.Over())
 	return misses
 }

@@ -49,6 +49,7 @@ type linkConn struct {
 
 	mu       sync.Mutex
 	fate     fate // of the call that arrived last
+	kind     uint64
 	deadline time.Time
 }
 
@@ -63,7 +64,7 @@ func (c *linkConn) Write(p []byte) (int, error) {
 	select {
 	case <-c.broken:
 		return 0, net.ErrClosed
-	case c.out <- message{c.link.due(sumOf(p)), bytes.Clone(p)}:
+	case c.out <- message{c.link.due(kindOf(p)), bytes.Clone(p)}:
 		return len(p), nil
 	}
 }
@@ -96,12 +97,12 @@ var accountMark = []byte("{}a1:")
 func (c *linkConn) deliver(p []byte) {
 	f := c.link.meet(bytes.Contains(p, accountMark))
 	c.mu.Lock()
-	c.fate = f
+	c.fate, c.kind = f, kindOf(p)
 	c.mu.Unlock()
 	switch f {
 	case refused:
 		text := []byte(strings.Repeat("-"+loading+"\r\n", commandsIn(p)))
-		c.reply(message{c.link.due(sumOf(p)), text})
+		c.reply(message{c.link.due(kindOf(p) + 1), text})
 	case cutBefore:
 		c.cut()
 	default:
@@ -141,7 +142,7 @@ func (c *linkConn) fetch() {
 			return
 		}
 		c.mu.Lock()
-		f := c.fate
+		f, kind := c.fate, c.kind
 		c.mu.Unlock()
 		switch f {
 		case cutAfter: // it replies, so it ran
@@ -150,7 +151,7 @@ func (c *linkConn) fetch() {
 		case swallowed:
 			continue
 		}
-		at := c.link.due(sumOf(buf[:n]))
+		at := c.link.due(kind + 1)
 		if at.Before(last) { // a later part of the same reply
 			at = last
 		}
@@ -243,9 +244,23 @@ func (c *linkConn) cut() {
 	})
 }
 
-// sumOf tells messages apart, the same way in every run.
+// kindOf tells calls apart, the same way in every run: by the name of their first
+// command, and whether they settle. Which accounts share a call may be left to chance.
+func kindOf(call []byte) uint64 {
+	if bytes.Contains(call, accountMark) {
+		return kindOfSettle
+	}
+	_, size := number(call, 1)
+	_, at := number(call, size+1)
+	name, _, _ := bytes.Cut(call[min(at, len(call)):], []byte("\r\n"))
+	return sumOf(bytes.ToLower(name))
+}
+
+var kindOfSettle = sumOf([]byte("settle"))
+
+// sumOf is the FNV-1a hash.
 func sumOf(p []byte) uint64 {
-	h := uint64(14695981039346656037) // FNV-1a
+	h := uint64(14695981039346656037)
 	for _, b := range p {
 		h = (h ^ uint64(b)) * 1099511628211
 	}

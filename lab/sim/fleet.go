@@ -70,27 +70,34 @@ func (f *fleet) join() {
 	defer f.mu.Unlock()
 	nodes := *f.nodes.Load()
 	number := len(nodes)
-	m := &member{link: newLink(f.e.Trip, f.e.Seed<<16+uint64(number)), wire: newWire(&f.meter, f.watched)}
+	salt := f.e.Seed<<16 + uint64(number)
+	m := &member{link: newLink(f.e.Trip, salt), wire: newWire(&f.meter, f.watched)}
 	if f.outages.Load() > 0 {
 		m.link.cut()
 	}
 	m.rdb = f.backend.client(m.link, m.wire)
+	entropy.during(salt, func() { f.start(m, number) })
+	all := append(nodes[:number:number], m)
+	f.nodes.Store(&all)
+	f.setAlive()
+}
+
+// start makes the library's part of a node. It cannot fail: the experiment was
+// validated.
+func (f *fleet) start(m *member, number int) {
 	var err error
 	if m.node, err = hybrid.New(m.rdb, &hybrid.Options{
 		SyncInterval: f.e.Sync, StoreTimeout: f.e.Timeout, Servers: f.e.Servers,
 		NodeID: fmt.Sprintf("n%04d", number),
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}); err != nil {
-		panic(err) // the experiment was validated
+		panic(err)
 	}
 	if m.limiter, err = m.node.Limiter(limiterName, f.e.Limit, &hybrid.LimiterOptions{
 		Accuracy: f.e.Accuracy, OnFailure: f.e.OnFailure,
 	}); err != nil {
 		panic(err)
 	}
-	all := append(nodes[:number:number], m)
-	f.nodes.Store(&all)
-	f.setAlive()
 }
 
 // setAlive counts who is there. The caller holds mu.

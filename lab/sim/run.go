@@ -20,11 +20,12 @@ func (e Experiment) Run(t *testing.T) *Figures {
 }
 
 func (e Experiment) run() *Figures {
-	phase := e.random("phase").Int64N(int64(2 * time.Minute))
-	time.Sleep(time.Duration(phase)) // lease epochs and windows begin anywhere in the run
+	rng := e.random("phase")
+	time.Sleep(time.Duration(rng.Int64N(int64(2 * time.Minute)))) // lease epochs and windows begin anywhere in the run
 	keys := e.population()
 	subject, library := e.subject(keys)
 	defer subject.Close()
+	time.Sleep(time.Duration(rng.Int64N(int64(time.Millisecond)))) // no node ticks when the measured part begins
 	j := newJudge(e, keys)
 	c := newCrowd(e, subject, j, keys)
 
