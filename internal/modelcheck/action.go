@@ -106,18 +106,17 @@ func (m *Machine) flightActions(w *World, i uint8, to []Action) []Action {
 
 // storeActions appends what may happen to the store.
 func (m *Machine) storeActions(w *World, to []Action) []Action {
-	if w.key.account.Stored {
-		if w.key.gone(w.clock()) {
-			to = append(to, Action{op: expire})
-		}
-		if w.left.Losses > 0 {
-			to = append(to, Action{op: forget})
-		}
+	if w.key.account.Stored && w.key.gone(w.clock()) {
+		to = append(to, Action{op: expire})
 	}
-	if w.left.Copies > 0 && w.replica != w.key {
+	a, b := m.lookAt(&w.key, w.clock()), m.lookAt(&w.replica, w.clock())
+	if w.left.Losses > 0 && a.Stored {
+		to = append(to, Action{op: forget})
+	}
+	if w.left.Copies > 0 && a != b {
 		to = append(to, Action{op: replicate})
 	}
-	if w.left.Failovers > 0 && w.replica != w.key {
+	if w.left.Failovers > 0 && a != b {
 		to = append(to, Action{op: failover})
 	}
 	if w.left.Jumps > 0 {

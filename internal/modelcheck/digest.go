@@ -85,13 +85,9 @@ func (m *Machine) addParts(d *digest, w *World) {
 	}
 }
 
-// addKey adds a key. With one limit and a clock that does not step, an account
-// that has drained up to now is as good as one that will.
+// addKey adds a key.
 func (m *Machine) addKey(d *digest, k *Key, clock int64) {
-	a := k.account
-	if m.drains() {
-		a = drained(a, clock, m.wide)
-	}
+	a := m.lookAt(k, clock)
 	if !a.Stored {
 		d.add(3)
 		return
@@ -99,9 +95,18 @@ func (m *Machine) addKey(d *digest, k *Key, clock int64) {
 	d.count(a.Used)
 	d.int(int64(a.Young)<<32 | int64(a.Old))
 	d.int(a.At - clock)
-	if m.expiryMatters() {
+	if m.expiryMatters() || a.Used > 2*m.burst() {
 		d.int(k.until - clock/1000)
 	}
+}
+
+// lookAt is an account, of two that are alike the same. With one limit and a clock
+// that does not step, one that has drained up to now is like one that will.
+func (m *Machine) lookAt(k *Key, clock int64) ledger.Account {
+	if m.drains() {
+		return drained(k.account, clock, m.wide)
+	}
+	return k.account
 }
 
 // drains reports whether accounts may be compared as of now.
@@ -110,7 +115,8 @@ func (m *Machine) drains() bool {
 }
 
 // expiryMatters reports whether it can be told when a key expires. It cannot if
-// the account is empty by then, which is checked whenever it is written.
+// the account is empty by then, which is checked whenever no more than a debt is
+// written.
 func (m *Machine) expiryMatters() bool {
 	return !m.drains() || m.Flaw == ShortTTL || m.Flaw == LowerTTL
 }
@@ -144,7 +150,7 @@ func (m *Machine) digestNode(w *World, n *Node) (d digest) {
 	lease := n.lease
 	u := lease.Report(&m.cell, all)
 	if m.isOver(w, n, u.Tag) {
-		d.add(6)
+		d.int(min(n.tokens, m.some)<<20 | min(u.Spent, m.some))
 		return d
 	}
 	d.int(n.tokens<<32 | u.Spent)
@@ -156,9 +162,11 @@ func (m *Machine) digestNode(w *World, n *Node) (d digest) {
 	return d
 }
 
-// isOver reports whether a slice is of no more use, and the store would say so.
+// isOver reports whether a slice is of no more use, and never will be.
 func (m *Machine) isOver(w *World, n *Node, tag slice.Tag) bool {
-	return !n.alive() && n.flight.state == none && (n.lease.Marked() || m.forgotten(w, tag))
+	f := &n.flight
+	renewed := f.state == ran && !f.marked && !f.reply.dropped
+	return !n.alive() && !renewed && (n.lease.Marked() || m.forgotten(w, tag))
 }
 
 // forgotten reports whether the store ignores a lease from now on.
@@ -170,7 +178,8 @@ func (m *Machine) forgotten(w *World, tag slice.Tag) bool {
 	return tag.Epoch < epochOf(w.clock())-1 || size > 0 && tag.Window != w.clock()/size
 }
 
-// addFlight adds a settle. When it was sent matters for the life of a lease.
+// addFlight adds a settle. When it was sent matters for the life of a lease, and
+// for how long its node still waits.
 func (m *Machine) addFlight(d *digest, w *World, f *Flight, waited bool) {
 	if f.state == none {
 		d.add(5)
@@ -178,9 +187,13 @@ func (m *Machine) addFlight(d *digest, w *World, f *Flight, waited bool) {
 	}
 	d.int(int64(f.state)<<16 | int64(f.ask)<<8 | int64(f.rule))
 	d.flag(f.marked)
-	d.int(f.spent<<40 | f.returned<<20 | f.held)
+	most := int64(slice.MaxSlice)
+	if m.forgotten(w, f.tag) && !(f.state == ran && !f.reply.dropped) {
+		most = m.some
+	}
+	d.int(min(f.spent, most)<<40 | min(f.returned, most)<<20 | min(f.held, most))
 	m.addTag(d, w, f.tag)
-	if waited && (f.held > 0 || m.asks[f.ask].Want > 0) {
+	if waited && (m.Patience > 0 || f.held > 0 || m.asks[f.ask].Want > 0) {
 		d.int(min(w.now-f.sentAt, 3*slice.Epoch))
 	}
 	if f.state == ran {
@@ -193,21 +206,24 @@ func (m *Machine) addFlight(d *digest, w *World, f *Flight, waited bool) {
 	}
 }
 
-// addTag adds the age of a lease. One that is forgotten does not age, unless
-// the clock may step back.
+// addTag adds the age of a lease. Of one that is forgotten only the window may
+// matter, to which charges belong.
 func (m *Machine) addTag(d *digest, w *World, t slice.Tag) {
-	clock := w.clock()
-	age, window := epochOf(clock)-t.Epoch, int64(0)
+	clock, window := w.clock(), int64(0)
 	if size := m.wide.Window; size > 0 {
 		window = clock/size - t.Window
 	}
-	if m.Faults.Jumps == 0 {
-		age, window = min(age, 3), min(window, 2)
+	switch {
+	case t.Epoch == 0:
+		d.add(7)
+		d.flag(window == 0)
+	case m.forgotten(w, t):
+		d.add(8)
+		d.flag(window == 0)
+	default:
+		d.int(epochOf(clock) - t.Epoch)
+		d.int(window)
 	}
-	if t.Epoch == 0 {
-		age = -100
-	}
-	d.int(age<<16 | window&0xffff)
 }
 
 // addWindows adds what was counted in windows that may come again.

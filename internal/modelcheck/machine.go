@@ -10,6 +10,7 @@ type Machine struct {
 	Setup
 	asks []Ask      // those of the setup, and those that ask for one cost each
 	wide slice.Rule // the limit of the promise
+	some int64      // so many tokens and more are the same when they are reported in vain
 
 	// The real cell and watermark of the node whose step is made.
 	cell slice.Cell
@@ -25,8 +26,12 @@ func NewMachine(s Setup) *Machine {
 	if s.Nodes > maxNodes || s.Faults.Losses+s.Faults.Failovers+s.Faults.Jumps > maxLeeway {
 		panic("the setup is too large")
 	}
+	m.some = 1
 	for _, a := range s.Asks {
 		m.asks = append(m.asks, a.complete())
+		if a.Keep < all {
+			m.some = max(m.some, a.Keep+1)
+		}
 	}
 	return m
 }
