@@ -36,7 +36,7 @@ var departures = []departure{
 	{"a lease epoch comes again", "promise", 18, "promise", small(2, 2, 60, 2).jumping(-240).literal()},
 }
 
-// What the documentation promises and the protocol does not keep.
+// What is written and the protocol does not keep, by the shortest way.
 func TestDepartures(t *testing.T) {
 	if raceDetector {
 		t.Skip("takes long under the race detector, and nothing runs at the same time")
@@ -47,7 +47,7 @@ func TestDepartures(t *testing.T) {
 			s := &Search{Machine: NewMachine(d.Setup), Depth: d.steps, Only: d.only}
 			r := search(t, s)
 			if !strings.HasPrefix(r.Broken, d.found+":") {
-				t.Errorf("broken is %q, want %q", r.Broken, d.found)
+				t.Errorf("broken is %q, was %q: if that is kept by now, it belongs among the worlds", r.Broken, d.found)
 			}
 			retell(t, s.Machine, r)
 		})

@@ -1,6 +1,7 @@
 package modelcheck
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -15,6 +16,7 @@ import (
 // different worlds of 100 million share one with a probability below 10⁻²².
 type digest struct{ a, b uint64 }
 
+// add mixes a number into both halves.
 func (d *digest) add(v uint64) {
 	hi, lo := bits.Mul64(d.a^v^0x9e3779b97f4a7c15, 0xa0761d6478bd642f)
 	d.a = hi ^ lo
@@ -35,12 +37,7 @@ func (d *digest) flag(v bool) {
 	d.add(2)
 }
 
-func less(x, y digest) int {
-	if x.a != y.a && x.a < y.a || x.a == y.a && x.b < y.b {
-		return -1
-	}
-	return 1
-}
+func compare(x, y digest) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) }
 
 // digest returns that of a world.
 func (m *Machine) digest(w *World) (d digest) {
@@ -77,8 +74,8 @@ func (m *Machine) addParts(d *digest, w *World) {
 			late[i].add(5)
 		}
 	}
-	slices.SortFunc(parts[:m.Nodes], less)
-	slices.SortFunc(late, less)
+	slices.SortFunc(parts[:m.Nodes], compare)
+	slices.SortFunc(late, compare)
 	for _, p := range parts[:m.Nodes+maxLate] {
 		d.add(p.a)
 		d.add(p.b)
