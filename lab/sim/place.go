@@ -96,12 +96,15 @@ func (c *placer) choose(p Place, nodes []int, since time.Duration, key string) i
 
 // poorest is the node with the fewest tokens; of several, any.
 func (c *placer) poorest(nodes []int, key string) int {
-	first := c.rng.IntN(len(nodes))
-	at, fewest := -1, int64(0)
-	for i := range nodes {
-		node := nodes[(first+i)%len(nodes)]
-		if t := c.tokens(node, key); at < 0 || t < fewest {
-			at, fewest = node, t
+	at, fewest, ties := -1, int64(0), 0
+	for _, node := range nodes {
+		switch t := c.tokens(node, key); {
+		case at < 0 || t < fewest:
+			at, fewest, ties = node, t, 1
+		case t == fewest:
+			if ties++; c.rng.IntN(ties) == 0 {
+				at = node
+			}
 		}
 	}
 	return at
