@@ -63,23 +63,24 @@ func (a *Account) keepPace(now int64) {
 }
 
 // keepLease renews the lease of a slice in use before it ends, and returns an
-// idle slice.
+// idle slice, if anybody may have a use for it: where much is free it lapses.
 func (a *Account) keepLease(now int64) {
-	c := a.contact
-	horizon := a.Plan().horizon
-	if tokens := a.Cell.Tokens(); tokens != c.idleTokens {
+	c, plan := a.contact, a.Plan()
+	tokens, horizon := a.Cell.Tokens(), plan.horizon
+	if tokens != c.idleTokens {
 		c.idleTokens, c.idleSince = tokens, now
 	}
+	wanted := a.toldFree(plan) < plan.Rule.Burst/2
 	switch {
-	case a.Cell.Expired(&a.lim.s.Dead) && a.Cell.Tokens() == 0:
-		a.lapse()
 	case a.Cell.Expired(&a.lim.s.Dead):
-		if !a.attempt(intent{kind: giveBack}, now) {
+		if !wanted || tokens == 0 || !a.attempt(intent{kind: giveBack}, now) {
 			a.lapse()
 		}
 	case now-c.idleSince >= horizon:
-		a.attempt(intent{kind: giveBack}, now)
-	case a.Cell.Tokens() == 0 && a.floorServes(now):
+		if wanted {
+			a.attempt(intent{kind: giveBack}, now)
+		}
+	case a.floorServes(now):
 		// a refill comes when the floor has served
 	case a.Cell.EndsBefore(now+2*horizon) && a.outlives(now+2*horizon, now):
 		a.attempt(intent{kind: refill}, now)

@@ -108,8 +108,7 @@ func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
 	case c.saturated && asked && g.Granted < st.Usage.Want:
 		a.refuse(a.refusable(free), st, plan, now) // the next request would be
 	case c.saturated && asked, tooLittle(st) && free < a.plenty(plan) && a.pacedGoal(plan) > 0:
-		c.saturated = true
-		c.next = a.lim.s.aligned(now, jitter(a.pace(plan)))
+		a.saturate(plan, now)
 		a.forget(now)
 	case (st.Usage.Charged < 0 || st.Usage.Returned > 0) && free >= float64(a.memoCost()):
 		a.forget(now) // it was given back, and is there for this node as well
@@ -163,43 +162,69 @@ func smallestRefused(st *slice.Settle) (cost int64) {
 	return cost
 }
 
-// refuse remembers that the store refused a cost. If there is demand for whole
-// costs in a pacing period the account is saturated: from now on this node asks
-// once per period, in advance and for all its callers. Otherwise the memo ends
-// when the account itself can admit, or after a period, whichever comes first.
+// refuse remembers that the store refused a cost, until there is to be another
+// answer.
 //
-// A retry time that was told is kept: no memo outlives the earliest of them.
+// A retry time that was told is kept: no memo outlives the earliest of them. One
+// that the answer at hand is for is over: others were faster.
 func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 	c := a.contact
 	own := int64(slice.RetryAfter(st.Rule, st.Grant, cost))
-	wait := min(own, a.pace(plan))
-	if a.pacedGoal(plan) > 0 && plan.Sliced && !a.loner {
-		wait = min(jitter(a.pace(plan)), int64(longestPace)) // or a Reset would be seen too late
-		if !c.saturated {
-			wait /= 4
-		}
-		if st.Rule.Window > 0 {
-			wait = min(wait, own) // a new window is not saturated
-		}
-		c.saturated = true
-	} else {
-		c.saturated = false
+	ends, soon := a.nextAnswer(own, plan, now), now+a.margin()
+	if c.promise > soon {
+		ends = min(ends, c.promise)
 	}
-	until := a.lim.s.aligned(now, max(wait, 1))
-	if c.promise > now {
-		until = min(until, c.promise)
-	}
-	retry := max(until, saturatingAdd(now, own))
-	if c.promise <= now || retry < c.promise {
+	retry := max(ends, saturatingAdd(now, own))
+	if c.promise <= soon || retry < c.promise {
 		c.promise = retry
 	}
-	if m := a.memo.Load(); m != nil && now < m.Until && float64(m.Cost) > float64(st.Rule.Burst)-st.Grant.Used {
+	free := float64(st.Rule.Burst) - st.Grant.Used
+	if m := a.memo.Load(); m != nil && now < m.Until && float64(m.Cost) > free {
 		cost = min(cost, m.Cost)
 	}
 	a.count(now)
-	c.next = until
-	a.memo.Store(&precheck.Memo{Cost: cost, Until: until, Retry: retry})
+	c.next = min(c.next, ends)
+	a.memo.Store(&precheck.Memo{Cost: cost, Until: ends, Retry: retry})
 	a.lim.s.recall.notice(a, cost, st, a.pace(plan), now)
+}
+
+// nextAnswer plans the next question to a store that refuses, and returns when
+// its answer will be there. If more requests are expected the account is
+// saturated: from now on this node asks once per period, in advance and for all
+// its callers. Otherwise a request asks when the account itself can admit it, or
+// after a period, whichever comes first.
+func (a *Account) nextAnswer(own int64, plan *Plan, now int64) int64 {
+	c := a.contact
+	if a.pacedGoal(plan) == 0 || !plan.Sliced || a.loner {
+		c.saturated = false
+		c.next = a.lim.s.aligned(now, max(min(own, a.pace(plan)), 1))
+		return c.next
+	}
+	a.saturate(plan, now)
+	if plan.Rule.Window > 0 { // a new one is not saturated
+		c.next = min(c.next, saturatingAdd(now, max(own, 1)))
+	}
+	return c.next + a.margin()
+}
+
+// margin is how long an answer may take that this node asks for at some moment.
+func (a *Account) margin() int64 { return a.lim.s.latency.Load() + int64(agendaPause) }
+
+// saturate makes the node ask for the account by the pace, and plans the next
+// time if none is planned. All nodes find an account saturated at about the same
+// time: the first wait spreads them over the period.
+func (a *Account) saturate(plan *Plan, now int64) {
+	c, wait := a.contact, a.pace(plan)
+	switch {
+	case !c.saturated:
+		wait = int64(rand.Float64() * float64(wait))
+	case c.next > now:
+		return
+	default:
+		wait = jitter(wait)
+	}
+	c.saturated = true
+	c.next = a.lim.s.aligned(now, min(wait, int64(longestPace))) // or a Reset would be seen too late
 }
 
 // jitter spreads periods over ±20 %, so that nodes do not ask in step.

@@ -6,22 +6,37 @@ import (
 	"time"
 )
 
-// A slice that nobody uses goes back: not before it was idle for a horizon, and
-// at the third look.
+// A slice that nobody uses goes back, if others may need it: not before it was
+// idle for a horizon, and at the third look.
 func TestAnIdleSliceGoesBack(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
-		rule := bucket(1000, 10*time.Second) // a horizon of 2.5 s
+		rule := bucket(1000, 100*time.Second) // a horizon of 15 s
 		l := w.limiter(rule, strict)
+		w.store.use("l/k", rule, 800)
 		a := hold(t, l, "k")
-		time.Sleep(2 * time.Second)
+		time.Sleep(14 * time.Second)
 		if held(a) == 0 {
 			t.Error("it went back before a horizon was over")
 		}
-		time.Sleep(7500 * time.Millisecond)
+		time.Sleep(41 * time.Second)
 		equal(t, "tokens held", a.Cell.Tokens(), 0)
 		if _, lent := w.store.state("l/k", rule); lent != 0 {
 			t.Errorf("%d tokens are lent", lent)
 		}
+	})
+}
+
+// Where most of the limit is free, an operation that returned an idle slice would
+// be for nobody: the slice lapses with its lease.
+func TestAnIdleSliceLapsesWhereMuchIsFree(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(1000, 10*time.Second), strict)
+		a := hold(t, l, "k")
+		before := w.store.opsOf("l/k")
+		time.Sleep(2*time.Minute + 10*time.Second)
+		equal(t, "operations", w.store.opsOf("l/k")-before, 0)
+		equal(t, "tokens held", a.Cell.Tokens(), 0)
+		w.atRest(t)
 	})
 }
 

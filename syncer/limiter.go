@@ -118,18 +118,16 @@ func (a *Account) floorTaken(n, now int64) {
 }
 
 // floorServes reports whether the next request can be served by the floor, so
-// that a slice can be refilled later. A floor is slower than a slice: a key that
-// is asked for at each tick does without. The caller holds mu.
+// that a slice can be refilled later: when what it has left lasts for two round
+// trips. The caller holds mu.
 func (a *Account) floorServes(now int64) bool {
 	plan, c, l := a.Plan(), a.contact, a.lim
 	if plan.Floor.Cap == 0 || a.loner || !l.floorOpen(now) {
 		return false
 	}
-	if c.demand.over(int64(l.s.cfg.SyncInterval), plan.horizon) > float64(c.unit) {
-		return false
-	}
 	a.startFloor(plan.Floor, now)
-	return a.ownFloor().Level(now, plan.Floor, &l.history) >= float64(c.unit)
+	lasts := float64(c.unit) + c.demand.over(2*l.s.latency.Load(), plan.horizon)
+	return a.ownFloor().Level(now, plan.Floor, &l.history) >= lasts
 }
 
 // startFloor gives a floor its first level when it is first used, which is

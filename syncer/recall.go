@@ -97,9 +97,9 @@ func (r *recall) sync(ctx context.Context, holding bool) {
 	r.s.dispatch.nudge()
 }
 
-// yield gives back what is beyond what this node would be lent of a saturated
-// account; or everything, if that is less than a cost which was refused and is
-// larger than what this node hands out.
+// yield gives back what this node does not need; or everything, if that is less
+// than the cost which was refused. Requests like those that this node serves
+// itself are no reason for that, but in a window, whose end comes soon.
 func (a *Account) yield(m slice.Mark) {
 	now := a.lim.s.Now()
 	a.mu.Lock()
@@ -110,14 +110,28 @@ func (a *Account) yield(m slice.Mark) {
 	}
 	c.yieldedAt = m.At
 	a.count(now)
-	tokens := a.Cell.Tokens()
-	keep := a.pacedGoal(a.Plan())
-	if tokens-keep < m.Cost && m.Cost > c.unit {
+	tokens, keep := a.Cell.Tokens(), a.needed(now)
+	if tokens-keep < m.Cost && (m.Cost > c.unit || a.Plan().Rule.Window > 0) {
 		keep = 0
 	}
 	if tokens > keep && a.attempt(intent{kind: giveBack, keep: keep}, now) {
 		a.lim.Counts.Recalled.Add(uint64(tokens - keep))
 	}
+}
+
+// needed returns what a holder may keep of a scarce account: what it would be lent
+// if the account were saturated, while it has use for it. What is left of a window
+// at its end is lost: there, it is what the next sync interval needs. The caller
+// holds mu, and has counted.
+func (a *Account) needed(now int64) int64 {
+	c, plan := a.contact, a.Plan()
+	switch {
+	case plan.Rule.Window > 0:
+		return int64(c.demand.over(int64(a.lim.s.cfg.SyncInterval), plan.horizon))
+	case c.attempts == 0 && now-c.sentAt > a.pace(plan):
+		return 0
+	}
+	return a.pacedGoal(plan)
 }
 
 // scarceID names an account among all limiters of the service; the length makes

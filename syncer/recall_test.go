@@ -53,8 +53,7 @@ func TestAFullAccountIsNotScarce(t *testing.T) {
 
 		rule := bucket(100, 10*time.Second)
 		b := w.add(LimiterConfig{Name: "b", Plan: NewPlan(rule, strict)})
-		w.store.lend("b/k", rule, 5) // a period of 0.5 s lends 5
-		w.store.use("b/k", rule, 95)
+		w.store.use("b/k", rule, 100) // a period of 0.5 s lends 5
 		flood(b, "k", 1, time.Millisecond, 400*time.Millisecond)
 		equal(t, "marks for what pacing lends", len(w.store.published()), 0)
 	})

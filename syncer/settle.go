@@ -195,7 +195,9 @@ func (a *Account) pacedGoal(plan *Plan) int64 {
 
 // pace returns the account's pacing period.
 func (a *Account) pace(plan *Plan) int64 {
-	return pace(a.lim.history.M(), a.contact.unit, plan.ratePerNano(), plan.fill)
+	c := a.contact
+	costs := c.demand.count / float64(c.unit)
+	return pace(a.lim.history.M(), c.unit, plan.ratePerNano(), plan.fill, float64(plan.horizon)/costs)
 }
 
 // mayWant reports whether a slice can be used at all: not by an account that

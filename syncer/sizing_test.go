@@ -14,12 +14,12 @@ func TestTargetIsWholeCosts(t *testing.T) {
 	}{
 		{0, 1, 0},
 		{1.36, 1, 0}, // a request, and the one before it longer than a horizon ago
-		{1.37, 1, 3},
-		{9, 1, 12},
-		{20, 5, 30},
-		{22, 5, 30},
+		{1.37, 1, 2},
+		{9, 1, 8},
+		{20, 5, 20},
+		{32, 5, 30},
 		{6.8, 5, 0},
-		{6.9, 5, 15},
+		{6.9, 5, 10},
 		{1e300, 1, maxTarget},
 		{math.Inf(1), 1, maxTarget},
 		{1 << 41, 1 << 40, 0}, // no room for such costs
@@ -59,23 +59,27 @@ func TestLowWaterCoversTheTimeOfARefill(t *testing.T) {
 func TestPaceStaysWithinItsBounds(t *testing.T) {
 	perSecond := func(n float64) float64 { return n / 1e9 }
 	const s = int64(time.Second)
+	never := math.Inf(1)
 	for _, c := range []struct {
 		name string
 		m    int
 		cost int64
 		rate float64
 		fill int64
+		gap  float64 // ns between requests
 		want int64
 	}{
-		{"5.5 costs per node: 5.5·20/1000 s, between a 20th and a 9th of a second", 20, 1, perSecond(1000), s, 110 * s / 1000},
-		{"no more than a 9th of the fill", 40, 1, perSecond(1000), s, s / 9},
-		{"one node alone may ask at 5 % of the fill", 1, 1, perSecond(1000), s, s / 20},
-		{"in between it is what the costs ask for", 15, 1, perSecond(1000), s, 82_500_000},
-		{"never under 20 ms", 1, 1, perSecond(1e6), s / 100, 20 * s / 1000},
-		{"never over 10 s", 100, 1, perSecond(1.0 / 60), 3600 * s, 10 * s},
-		{"a rate near nothing does not overflow", 1000, 1 << 40, 1e-300, math.MaxInt64 / 4, 10 * s},
+		{"5.75 costs per node: 5.75·20/1000 s, between a 20th and an 8th of a second", 20, 1, perSecond(1000), s, never, 115 * s / 1000},
+		{"no more than an 8th of the fill", 40, 1, perSecond(1000), s, never, s / 8},
+		{"55 requests pay for an operation", 20, 1, perSecond(1000), s, 2e6, 110 * s / 1000},
+		{"but no more than 20 of them in a fill", 20, 1, perSecond(1000), s, 1, s / 20},
+		{"one node alone may ask at 5 % of the fill", 1, 1, perSecond(1000), s, never, s / 20},
+		{"in between it is what the costs ask for", 15, 1, perSecond(1000), s, never, 86_250_000},
+		{"never under 20 ms", 1, 1, perSecond(1e6), s / 100, never, 20 * s / 1000},
+		{"never over 10 s", 100, 1, perSecond(1.0 / 60), 3600 * s, never, 10 * s},
+		{"a rate near nothing does not overflow", 1000, 1 << 40, 1e-300, math.MaxInt64 / 4, never, 10 * s},
 	} {
-		if got := pace(c.m, c.cost, c.rate, c.fill); got != c.want {
+		if got := pace(c.m, c.cost, c.rate, c.fill, c.gap); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, time.Duration(got), time.Duration(c.want))
 		}
 	}
