@@ -7,8 +7,8 @@ import (
 	"github.com/hybridlimit/hybrid"
 )
 
-// short is a row at reduced length: after four fill times above the limit a full
-// bucket is used up, and what follows is like the long run.
+// short is a row at reduced length. Above the limit it begins when a full bucket
+// has been used up, and what follows is like the long run.
 func (r Row) short() Experiment {
 	e := r.Experiment
 	e.Seed = 1
@@ -21,7 +21,8 @@ func (r Row) short() Experiment {
 	case !r.denies():
 		e.Fills = 2
 	default:
-		e.Warm, e.Fills = findEachOther+4*e.Fill(), 2
+		used := 1 + 1/(e.Load-1) // fill times
+		e.Warm, e.Fills = findEachOther+time.Duration(used*float64(e.Fill())), 2
 	}
 	if e.Limit.Count() < 10 {
 		e.Fills = 8 // of a few tokens each
@@ -70,7 +71,8 @@ func (m *Measured) check(t *testing.T) {
 	if most := 1.5*want.Blocked + 0.01; want.Blocked > 0 && got.Blocked > most {
 		t.Errorf("%.2f %% waited for the store, want at most %.2f %%", 100*got.Blocked, 100*most)
 	}
-	if least := want.Admitted - 0.03; got.Admitted < least {
+	edges := 10 / float64(m.Strict.Ideal) // tokens that were free before, or will be later
+	if least := want.Admitted - 0.05 - edges; got.Admitted < least {
 		t.Errorf("admitted %.1f %% of the ideal, want at least %.1f %%", 100*got.Admitted, 100*least)
 	}
 }

@@ -16,8 +16,8 @@ import (
 func TestStoresAgree(t *testing.T) {
 	for _, e := range []Experiment{
 		{Limit: hybrid.PerSecond(100), Load: 1.4, Fills: 20, Seed: 3},
-		{Load: 3, Fills: 1, Seed: 4, Accuracy: hybrid.Strict, Cost: 3},
-		{Limit: hybrid.Window(100, 20*time.Second), Load: 3, Fills: 4, Seed: 5, Keys: 3, Skew: 1},
+		{Limit: hybrid.PerSecond(300), Load: 3, Fills: 10, Seed: 4, Accuracy: hybrid.Strict, Cost: 3},
+		{Limit: hybrid.Window(100, 20*time.Second), Load: 3, Fills: 4, Seed: 5, Keys: 3, Skew: 1, Nodes: 5},
 		{Limit: hybrid.PerSecond(50), Rate: 200, Fills: 20, Seed: 6, Accuracy: hybrid.Exact},
 	} {
 		if raceDetector && e.Seed > 3 {
