@@ -19,7 +19,7 @@ func (a *Account) act(now int64) {
 		return
 	}
 	if a.lim.s.breaker.open.Load() {
-		a.lim.s.agenda.set(a, now+jitter(int64(ProbeInterval)))
+		a.lim.s.agenda.set(a, now+a.lim.s.dice.jitter(int64(ProbeInterval)))
 		return
 	}
 	marked := c.lease.Marked()
@@ -59,7 +59,7 @@ func (a *Account) keepPace(now int64) {
 	case c.lease.Holds():
 		a.keepLease(now)
 	}
-	c.next = a.lim.s.aligned(now, jitter(a.pace(plan)))
+	c.next = a.lim.s.aligned(now, a.lim.s.dice.jitter(a.pace(plan)))
 }
 
 // keepLease renews the lease of a slice in use before it ends, and returns an
@@ -104,7 +104,7 @@ func (a *Account) schedule(now int64) {
 		c.saturated = false // it serves no request any more
 	}
 	horizon := max(a.Plan().horizon, int64(10*time.Millisecond))
-	due := a.lim.s.aligned(now, jitter(horizon))
+	due := a.lim.s.aligned(now, a.lim.s.dice.jitter(horizon))
 	if a.debtIsOver(now) {
 		c.charged, c.fallback = 0, 0
 	}
@@ -114,7 +114,7 @@ func (a *Account) schedule(now int64) {
 	case c.charged != 0 || c.fallback != 0:
 		due = now + a.lim.s.tick()
 		if c.credit < 1 { // a request must pay first, and will tell it
-			due = now + jitter(max(horizon, int64(ProbeInterval)))
+			due = now + a.lim.s.dice.jitter(max(horizon, int64(ProbeInterval)))
 		}
 	case c.lease.Holds():
 	case a.restful(now):

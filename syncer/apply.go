@@ -2,7 +2,6 @@ package syncer
 
 import (
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"github.com/hybridlimit/hybrid/precheck"
@@ -217,18 +216,15 @@ func (a *Account) saturate(plan *Plan, now int64) {
 	c, wait := a.contact, a.pace(plan)
 	switch {
 	case !c.saturated:
-		wait = int64(rand.Float64() * float64(wait))
+		wait = int64(a.lim.s.dice.float() * float64(wait))
 	case c.next > now:
 		return
 	default:
-		wait = jitter(wait)
+		wait = a.lim.s.dice.jitter(wait)
 	}
 	c.saturated = true
 	c.next = a.lim.s.aligned(now, min(wait, int64(longestPace))) // or a Reset would be seen too late
 }
-
-// jitter spreads periods over ±20 %, so that nodes do not ask in step.
-func jitter(ns int64) int64 { return int64(float64(ns) * (0.8 + 0.4*rand.Float64())) }
 
 func saturatingAdd(a, b int64) int64 {
 	if b >= math.MaxInt64-a {

@@ -38,7 +38,7 @@ func (a *Account) fall(n, now int64) Verdict {
 	}
 	a.lim.Counts.policy(v.Allowed)
 	if !c.inflight {
-		a.lim.s.agenda.ensure(a, now+jitter(int64(ProbeInterval)))
+		a.lim.s.agenda.ensure(a, now+a.lim.s.dice.jitter(int64(ProbeInterval)))
 	}
 	return v
 }

@@ -2,7 +2,6 @@ package syncer
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -36,7 +35,7 @@ func (m *members) tick(now int64) {
 	if now < m.due.Load() || !m.beating.CompareAndSwap(false, true) {
 		return
 	}
-	wait := jitter(int64(heartbeatEvery))
+	wait := m.s.dice.jitter(int64(heartbeatEvery))
 	if m.s.breaker.open.Load() {
 		wait = min(wait, m.s.tick())
 	}
@@ -116,5 +115,5 @@ func (l *Limiter) floorOpen(now int64) bool {
 
 // tick returns a sync interval, jittered upwards.
 func (s *Syncer) tick() int64 {
-	return int64(float64(s.cfg.SyncInterval) * (1 + 0.2*rand.Float64()))
+	return int64(float64(s.cfg.SyncInterval) * (1 + 0.2*s.dice.float()))
 }

@@ -110,9 +110,11 @@ func TestMarginIsOneDeviation(t *testing.T) {
 // are not biased.
 func TestJitterSpreads(t *testing.T) {
 	const n, mean = 20_000, int64(1_000_000)
+	var d dice
+	d.seed("node")
 	lo, hi, sum := int64(math.MaxInt64), int64(0), int64(0)
 	for range n {
-		v := jitter(mean)
+		v := d.jitter(mean)
 		lo, hi, sum = min(lo, v), max(hi, v), sum+v
 	}
 	if lo < 800_000 || hi > 1_200_000 {
@@ -124,7 +126,7 @@ func TestJitterSpreads(t *testing.T) {
 	if avg := sum / n; avg < 995_000 || avg > 1_005_000 {
 		t.Errorf("jitter of a million is %d on average", avg)
 	}
-	if v := jitter(0); v != 0 {
+	if v := d.jitter(0); v != 0 {
 		t.Errorf("jitter(0) = %d", v)
 	}
 }

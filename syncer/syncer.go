@@ -42,6 +42,7 @@ type Syncer struct {
 	breaker   breaker
 	recall    recall
 	members   members
+	dice      dice
 
 	latency atomic.Int64 // ns, smoothed time of a call
 	clock   atomic.Int64 // µs, the store's clock less the node's; 0: never heard
@@ -71,6 +72,7 @@ func New(cfg Config) *Syncer {
 		stop:     make(chan struct{}),
 	}
 	s.latency.Store(int64(cfg.StoreTimeout) / 10)
+	s.dice.seed(cfg.Member)
 	s.deadlines = deadlines{dead: &s.Dead, now: s.Now}
 	s.dispatch.s, s.recall.s, s.members.s = s, s, s
 	s.agenda.next, s.agenda.wake = math.MaxInt64, s.wake
