@@ -17,7 +17,8 @@ import (
 // that begin later.
 type Book struct {
 	debts  [maxLeeway + 1]float64 // debts[j]: of intervals that begin after the end of span j-1
-	ends   [maxLeeway]int64       // µs of true time, before which the spans do not end
+	ends   [maxLeeway]int64       // µs of true time: until then leases of before may live
+	epochs [maxLeeway]int64       // of the store's clock: until then it hears of them
 	leeway [maxLeeway]float64     // tokens that each fault permits
 	faults uint8
 	over   uint8 // spans that have ended
@@ -92,8 +93,9 @@ func (b *Book) enter(window int64) {
 func (m *Machine) fault(w *World, leeway float64) {
 	b, i := &w.book, w.book.faults
 	b.ends[i] = w.now + max(leaseLife(w.clock()), leaseLife(w.peak))
+	b.epochs[i] = epochOf(w.peak) + 2
 	if i > 0 {
-		b.ends[i] = max(b.ends[i], b.ends[i-1])
+		b.ends[i], b.epochs[i] = max(b.ends[i], b.ends[i-1]), max(b.epochs[i], b.epochs[i-1])
 	}
 	b.leeway[i] = leeway
 	b.faults++
@@ -108,7 +110,7 @@ func leaseLife(clock int64) int64 { return (epochOf(clock)+2)*slice.Epoch - cloc
 // beside what others were granted, and more than the burst may be used.
 func (m *Machine) endSpans(w *World) {
 	b := &w.book
-	for b.over < b.faults && w.now >= b.ends[b.over] {
+	for b.over < b.faults && !w.uncertain(b.over) {
 		if !m.Literal && m.present(w).Used > m.burst() {
 			return
 		}
@@ -116,5 +118,8 @@ func (m *Machine) endSpans(w *World) {
 	}
 }
 
-// uncertain reports whether the leases of before a fault may still live.
-func (b *Book) uncertain(now int64) bool { return b.faults > 0 && now < b.ends[b.faults-1] }
+// uncertain reports whether leases of before a fault may still live or be
+// spoken of.
+func (w *World) uncertain(fault uint8) bool {
+	return w.now < w.book.ends[fault] || epochOf(w.clock()) < w.book.epochs[fault]
+}

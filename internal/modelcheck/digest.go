@@ -245,6 +245,7 @@ func (m *Machine) addBook(d *digest, w *World) {
 	for j := range int(b.faults) {
 		d.count(b.debts[j+1])
 		d.int(max(0, b.ends[j]-w.now))
+		d.int(max(0, b.epochs[j]-epochOf(w.clock())))
 		d.count(b.leeway[j])
 	}
 }

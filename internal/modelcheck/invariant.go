@@ -19,7 +19,7 @@ func (m *Machine) check(w *World) string {
 		return broken
 	}
 	now := m.present(w)
-	if held := m.held(w, now.Tag); held > now.Lent && !w.book.uncertain(w.now) {
+	if held := m.held(w, now.Tag); held > now.Lent && (w.book.faults == 0 || !w.uncertain(w.book.faults-1)) {
 		return fmt.Sprintf("lent >= held: lent %d, held %d", now.Lent, held)
 	}
 	return m.checkNodes(w)
