@@ -101,3 +101,30 @@ func (f *flawed) search(t *testing.T, only string, depth int) Report {
 	}
 	return r
 }
+
+// Two rules keep the ledger true, and the promise would be kept without them.
+//
+// What no lease covers: a report that is not charged does not lower used − held,
+// of which the promise is made, and what the node still holds is lent anew. So
+// when the leases of before a fault are over, used ≥ lent ≥ held again. Charged,
+// what was spent after the fault is paid for later.
+//
+// The mark: a lease in doubt is covered in the epoch that its node believes or in
+// a later one. Reported by the earlier one it takes the cover of others, which are
+// then covered by its own, for longer than they live. But it is charged again.
+func TestTwoRulesAreTheLedgersAlone(t *testing.T) {
+	b := int64(1)
+	if *depthFlag != 0 {
+		b = 2
+	}
+	for flaw, f := range map[Flaw]Faults{UncoveredFree: {Losses: 1}, Unmarked: {Lost: 1}} {
+		setup := small(2, b, 60, 1).with(f)
+		setup.Flaw = flaw
+		for _, s := range []Setup{setup, setup.windowed(90)} {
+			r := search(t, &Search{Machine: NewMachine(s), Only: "promise"})
+			if r.Broken != "" || !r.Closed {
+				t.Errorf("%s: %q, closed %t", flaw, r.Broken, r.Closed)
+			}
+		}
+	}
+}
