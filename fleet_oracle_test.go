@@ -80,28 +80,16 @@ func (f *fleet) note(node int, account string, cost int64, path Path) {
 		}
 		at, f.verdicts[v] = said[len(said)-1], said[:len(said)-1]
 	}
-	f.admitted[account] = append(f.admitted[account], admission{oracle.Admission{At: at, Cost: cost}, path})
+	f.admitted[account] = append(f.admitted[account], oracle.Admission{At: at, Cost: cost})
 }
 
 // checkBound fails the test if any key's admissions exceed (1+over) of a limit
 // in any interval.
 func (f *fleet) checkBound(l Limit, over float64) {
 	f.t.Helper()
-	f.checkBoundOf(l, over, func(Path) bool { return true })
-}
-
-// checkBoundOf is checkBound of the admissions that came on certain paths.
-func (f *fleet) checkBoundOf(l Limit, over float64, counts func(Path) bool) {
-	f.t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for account, all := range f.admitted {
-		var list []oracle.Admission
-		for _, a := range all {
-			if counts(a.path) {
-				list = append(list, a.Admission)
-			}
-		}
+	for account, list := range f.admitted {
 		if err := oracleOf(l).Over(over).Check(list).Err(); err != nil {
 			f.t.Errorf("%s, %v over %v: %v", account, l, over, err)
 		}

@@ -38,20 +38,14 @@ type fleet struct {
 	ending sync.WaitGroup // nodes that are on their way out
 
 	mu       sync.Mutex
-	requests map[string][]oracle.Request // by key: as callers saw them
-	admitted map[string][]admission      // by account key: with the time that counts
-	verdicts map[verdict][]int64         // admissions by the store that no caller has seen yet: when, ns
-	settling map[string]int              // by node and account: settles under way
-	most     int                         // settles of one account and node under way at once
-	executed int                         // settles that the store executed, or may have
-	lost     int64                       // tokens that settles without a reply spoke of
+	requests map[string][]oracle.Request   // by key: as callers saw them
+	admitted map[string][]oracle.Admission // by account key: with the time that counts
+	verdicts map[verdict][]int64           // admissions by the store that no caller has seen yet: when, ns
+	settling map[string]int                // by node and account: settles under way
+	most     int                           // settles of one account and node under way at once
+	executed int                           // settles that the store executed, or may have
+	lost     int64                         // tokens that settles without a reply spoke of
 	count    int
-}
-
-// admission is what a caller was let through with, and who decided it.
-type admission struct {
-	oracle.Admission
-	path Path
 }
 
 // verdict names what the store admits: to whom, of what, how much.
@@ -100,7 +94,7 @@ func onRedis(t *testing.T, setup fleetSetup, test func(f *fleet)) {
 
 func newFleet(t *testing.T, setup fleetSetup) *fleet {
 	f := &fleet{t: t, rtt: setup.rtt, skew: setup.skew, addr: setup.addr,
-		requests: map[string][]oracle.Request{}, admitted: map[string][]admission{},
+		requests: map[string][]oracle.Request{}, admitted: map[string][]oracle.Admission{},
 		verdicts: map[verdict][]int64{}, settling: map[string]int{}}
 	if f.addr == "" {
 		f.mini = miniredis.NewMiniRedis()
@@ -223,7 +217,6 @@ func (f *fleet) account(key string) string {
 type place func(f *fleet, rng *rand.Rand, since time.Duration) int
 
 func uniform(f *fleet, rng *rand.Rand, _ time.Duration) int { return rng.IntN(len(f.lims)) }
-func oneNode(*fleet, *rand.Rand, time.Duration) int         { return 0 }
 
 // hopping sends 90 % to a node that changes ten times a minute.
 func hopping(f *fleet, rng *rand.Rand, since time.Duration) int {

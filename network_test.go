@@ -23,7 +23,6 @@ type link struct {
 
 	mu     sync.Mutex
 	down   bool    // no connection can be made, and there is none
-	hole   bool    // what is sent gets lost, and connections seem well
 	faults []fault // of the next settles, one each
 	met    int     // settles that met their fault
 	harmed bool    // there was a fault at some time
@@ -75,13 +74,6 @@ func (l *link) cut(down bool) {
 	}
 }
 
-// blackHole makes the link accept everything and answer nothing.
-func (l *link) blackHole(on bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hole, l.harmed = on, true
-}
-
 // inject lets the next settles meet faults, one each.
 func (l *link) inject(faults ...fault) {
 	l.mu.Lock()
@@ -114,18 +106,15 @@ func (l *link) sound() bool {
 var accountMark = []byte("{}a1:")
 
 // judge says what becomes of a call.
-func (l *link) judge(call []byte) (next fault, lost bool) {
+func (l *link) judge(call []byte) (next fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.hole {
-		return none, true
-	}
 	if len(l.faults) == 0 || !bytes.Contains(call, accountMark) {
-		return none, false
+		return none
 	}
 	next, l.faults = l.faults[0], slices.Clone(l.faults[1:])
 	l.met++
-	return next, false
+	return next
 }
 
 // linkConn is one connection. The client that owns it writes a call, then reads
@@ -159,15 +148,12 @@ func (c *linkConn) pass() {
 
 func (c *linkConn) Write(p []byte) (int, error) {
 	time.Sleep(c.link.f.rtt() / 2)
-	fate, lost := c.link.judge(p)
-	c.fate = fate
-	switch {
-	case lost:
-		return len(p), nil
-	case fate == refused:
+	c.fate = c.link.judge(p)
+	switch c.fate {
+	case refused:
 		c.reply = []byte("-LOADING Redis is loading the dataset in memory\r\n")
 		return len(p), nil
-	case fate == cutBefore:
+	case cutBefore:
 		_ = c.Close()
 		return len(p), nil
 	}
