@@ -58,10 +58,10 @@ func TestCase23RollingDeploy(t *testing.T) {
 }
 
 // checkDenial fails the test if nobody was admitted for longer than the old
-// limit takes to fill, and a node to ask again: a tenth of the new limit's fill.
+// limit takes to fill, and a node to ask again: an eighth of the new limit's fill.
 func (f *fleet) checkDenial(from time.Time, old, new Limit) {
 	f.t.Helper()
-	most := fillTime(old) + min(fillTime(new)/10, 10*time.Second)
+	most := fillTime(old) + min(fillTime(new)/8, 10*time.Second)
 	if d := f.longestDenial(from); d > most {
 		f.t.Errorf("from %v to %v: nobody was admitted for %v, want at most %v", old, new, d, most)
 	}
