@@ -33,6 +33,8 @@ var reached = map[string]Targets{
 	"1000/min, uniform, 5 %":                         {Operations: 0.06, Blocked: 0.02},
 	"1000/min, node with the least, 140 %":           {Blocked: 0.10},
 	"1000/min, calm at 50 %, then one node sends 3×": {Admitted: 0.90},
+	"window of 1000/min, uniform, 140 %":             {Operations: 0.28, Blocked: 0.10},
+	"window of 1000/min, hopping node, 140 %":        {Blocked: 0.10},
 	"1000/s, uniform, 5 %":                           {Operations: 0.06, Blocked: 0.02},
 	"1000/s, node with the least, 140 %":             {Blocked: 0.10},
 	"1000/s, calm at 50 %, then one node sends 3×":   {Admitted: 0.90},
@@ -51,6 +53,7 @@ func Rows() []Row {
 		row("40,000/s, uniform, 125 %", Experiment{Limit: hybrid.PerSecond(40_000), Rate: 50_000}, 0.02, 0.01, 0.99),
 	)
 	rows = append(rows, smallRows()...)
+	rows = append(rows, windowRows()...)
 	rows = append(rows, row("5/min, uniform, 10×", Experiment{Limit: hybrid.PerMinute(5), Load: 10}, 1, 0, 0.99))
 	return append(rows, standardRows("1000/s", hybrid.PerSecond(1000))...)
 }
@@ -96,6 +99,15 @@ func smallRows() (rows []Row) {
 		rows = append(rows, row("100/min, "+r.name, e, 1, 0, 0.98))
 	}
 	return rows
+}
+
+// windowRows have no targets of their own: they are to be as good as buckets.
+func windowRows() []Row {
+	l := hybrid.Window(1000, time.Minute)
+	return []Row{
+		row("window of 1000/min, uniform, 140 %", Experiment{Limit: l, Load: 1.4}, 0.15, 0.02, 0.993),
+		row("window of 1000/min, hopping node, 140 %", Experiment{Limit: l, Load: 1.4, Place: Hopping}, 0.20, 0.03, 0.99),
+	}
 }
 
 // ServiceRows are whole services, with keys of very different popularity. The
