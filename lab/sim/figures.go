@@ -106,7 +106,7 @@ func (f *Figures) Fairness() float64 {
 func (f *Figures) Competitive() float64 {
 	e := &f.Experiment
 	k, l := float64(e.Nodes), float64(e.Limit.Burst())/e.meanCost()
-	fills := float64(e.Span) / float64(e.Fill()) * float64(e.Keys)
+	fills := max(1, float64(e.Span)/float64(e.Fill())) * float64(e.Keys)
 	return float64(f.Cost.Operations) / fills / ((k - 1) * math.Log1p(l/k))
 }
 

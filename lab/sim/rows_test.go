@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -41,7 +42,8 @@ func TestRows(t *testing.T) {
 		if raceDetector && (i%2 == 0 || row.Experiment.Fill() > time.Second || row.Experiment.Rate > 0) {
 			continue
 		}
-		t.Run(row.Name, func(t *testing.T) {
+		name := strings.ReplaceAll(row.Name, "/", " per ") // a slash would divide it for -run
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := Measured{Row: row}
 			e := row.short()
