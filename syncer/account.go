@@ -64,6 +64,7 @@ type contact struct {
 	outgrown   bool   // the slice was granted under another limit and must go back
 	idleTokens int64  // tokens in the cell when the agenda last looked
 	idleSince  int64  // ns, when it last saw them change
+	lent       int64  // tokens of the account on lease to all nodes, as last told
 	markedAt   int64  // ns, when it was last published as scarce
 	yieldedAt  int64  // µs of the store, the newest mark obeyed
 	plannedAt  int64  // ns, when the key's own limit was last asked for

@@ -59,7 +59,7 @@ func (a *Account) keepPace(now int64) {
 	case c.lease.Holds():
 		a.keepLease(now)
 	}
-	c.next = a.lim.s.aligned(now, a.lim.s.dice.jitter(a.pace(plan)))
+	a.askAfter(a.lim.s.dice.jitter(a.pace(plan)), plan, now)
 }
 
 // keepLease renews the lease of a slice in use before it ends, and returns an
@@ -70,7 +70,7 @@ func (a *Account) keepLease(now int64) {
 	if tokens != c.idleTokens {
 		c.idleTokens, c.idleSince = tokens, now
 	}
-	wanted := a.toldFree(plan) < plan.Rule.Burst/2
+	wanted := a.wanted(plan)
 	switch {
 	case a.Cell.Expired(&a.lim.s.Dead):
 		if !wanted || tokens == 0 || !a.attempt(intent{kind: giveBack}, now) {
@@ -85,6 +85,14 @@ func (a *Account) keepLease(now int64) {
 	case a.Cell.EndsBefore(now+2*horizon) && a.outlives(now+2*horizon, now):
 		a.attempt(intent{kind: refill}, now)
 	}
+}
+
+// wanted reports whether others may have a use for what an idle slice holds, by
+// what the store last told: little is free, or much of what is used is lent. What
+// is left of a window at its end is lost.
+func (a *Account) wanted(plan *Plan) bool {
+	burst := float64(plan.Rule.Burst)
+	return plan.Rule.Window > 0 || 2*float64(a.toldFree(plan)) < burst || 4*float64(a.contact.lent) >= burst
 }
 
 // outlives reports whether a renewed lease would last beyond a moment: in a

@@ -82,6 +82,7 @@ func (a *Account) low(plan *Plan) int64 {
 // be taken from others.
 func (a *Account) tell(st *slice.Settle, plan *Plan, now int64) {
 	g := &st.Grant
+	a.contact.lent = g.Lent
 	free := max(float64(st.Rule.Burst)-g.Used, 0)
 	a.told.set(free, slice.ResetAfter(st.Rule, *g), now)
 	if free < float64(st.Rule.Burst)/4 && plan.Floor.Cap > 0 {
@@ -95,6 +96,9 @@ func (a *Account) tell(st *slice.Settle, plan *Plan, now int64) {
 // memory until it asks again.
 func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
 	c, g := a.contact, &st.Grant
+	if st.Rule != plan.Rule {
+		return // the limit has changed: what was judged by the old one is over
+	}
 	if cost := smallestRefused(st); cost > 0 {
 		a.refuse(cost, st, plan, now)
 		return
@@ -169,7 +173,7 @@ func smallestRefused(st *slice.Settle) (cost int64) {
 func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 	c := a.contact
 	own := int64(slice.RetryAfter(st.Rule, st.Grant, cost))
-	ends, soon := a.nextAnswer(own, plan, now), now+a.margin()
+	ends, soon := a.nextAnswer(own, plan, now), now+a.margin(plan)
 	if c.promise > soon {
 		ends = min(ends, c.promise)
 	}
@@ -200,14 +204,24 @@ func (a *Account) nextAnswer(own int64, plan *Plan, now int64) int64 {
 		return c.next
 	}
 	a.saturate(plan, now)
-	if plan.Rule.Window > 0 { // a new one is not saturated
-		c.next = min(c.next, saturatingAdd(now, max(own, 1)))
+	if plan.Rule.Window == 0 {
+		return c.next + a.margin(plan)
 	}
-	return c.next + a.margin()
+	end := saturatingAdd(now, max(own, 1)) // a new window is not saturated
+	c.next = min(c.next, end)
+	return min(c.next+a.margin(plan), end)
 }
 
-// margin is how long an answer may take that this node asks for at some moment.
-func (a *Account) margin() int64 { return a.lim.s.latency.Load() + int64(agendaPause) }
+// margin is how long the answer to a question of the pace may take.
+func (a *Account) margin(plan *Plan) int64 {
+	return min(a.lim.s.latency.Load()+int64(agendaPause), a.pace(plan)/4)
+}
+
+// askAfter plans the next paced settle. No denial lasts for more than 10 s, or a
+// Reset would be seen too late.
+func (a *Account) askAfter(wait int64, plan *Plan, now int64) {
+	a.contact.next = a.lim.s.aligned(now, min(wait, int64(longestPace)-a.margin(plan)))
+}
 
 // saturate makes the node ask for the account by the pace, and plans the next
 // time if none is planned. All nodes find an account saturated at about the same
@@ -223,7 +237,7 @@ func (a *Account) saturate(plan *Plan, now int64) {
 		wait = a.lim.s.dice.jitter(wait)
 	}
 	c.saturated = true
-	c.next = a.lim.s.aligned(now, min(wait, int64(longestPace))) // or a Reset would be seen too late
+	a.askAfter(wait, plan, now)
 }
 
 func saturatingAdd(a, b int64) int64 {

@@ -14,6 +14,7 @@ type demand struct {
 
 // add counts tokens that were attempted between d.at and now, spread evenly.
 func (d *demand) add(tokens float64, now, horizon int64) {
+	now = max(now, d.at) // callers read the clock before they have the lock
 	x := float64(now-d.at) / float64(max(horizon, 1))
 	weight := 1.0
 	if x > 1e-9 {

@@ -58,3 +58,16 @@ func TestAHorizonOfNothingIsNoDivision(t *testing.T) {
 		t.Errorf("over %v", v)
 	}
 }
+
+// Callers read the clock before they have the lock, so a moment may be older than
+// the last one. It counts as the last one.
+func TestDemandDoesNotRunBackwards(t *testing.T) {
+	const horizon = 2500
+	d := demand{}
+	for _, now := range []int64{2_000_000, 0, 3_000_000, 3_000_000} {
+		d.add(1, now, horizon)
+	}
+	if !(d.count >= 1 && d.count < 1.1) {
+		t.Errorf("counts %v, want the last request and hardly more", d.count)
+	}
+}

@@ -44,6 +44,7 @@ func (r *recall) notice(a *Account, cost int64, st *slice.Settle, period, now in
 	if st.Rule.Window > 0 {
 		usual = 0
 	}
+	usual = min(usual, float64(st.Rule.Burst-cost)) // if more is lent, no refill makes room
 	free := float64(st.Rule.Burst) - g.Used
 	if free+float64(g.Lent) < float64(cost) || float64(g.Lent) <= usual {
 		return

@@ -118,6 +118,7 @@ func (a *Account) report(needs []slice.Need, plan *Plan, now int64) slice.Usage 
 	a.charge(&u, plan, now)
 	if size.goal > 0 && size.goal-u.Held >= size.least && !c.lease.Marked() && a.mayWant(plan, now) {
 		u.Want = size.goal - u.Held
+		u.Want -= u.Want % c.unit // the store grants whole units, and less would look like a refusal
 		u.Unit, u.Least, u.Divisor = c.unit, size.least, size.divisor
 	}
 	return u
