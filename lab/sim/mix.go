@@ -28,6 +28,7 @@ func Mix(seed uint64) Experiment {
 	e.Cost = 1 + rng.Int64N(min(max(e.Limit.Burst()/10, 1), 5))
 	e.Scenes = mixScenes(rng)
 	e.Faults = mixFaults(rng)
+	e.endInTime()
 	if e.OnFailure == hybrid.FailLocal {
 		e.knowItsSize(rng)
 	}
@@ -46,6 +47,15 @@ func (e *Experiment) knowItsSize(rng *rand.Rand) {
 	e.Servers = e.Nodes
 	for _, f := range e.Faults {
 		e.Servers += int(one(joins(f)))
+	}
+}
+
+// endInTime lets all faults end before the run does.
+func (e *Experiment) endInTime() {
+	end := e.Warm + e.Span
+	e.Faults = slices.DeleteFunc(e.Faults, func(f Fault) bool { return f.Kind.lasts() && f.At >= end })
+	for i := range e.Faults {
+		e.Faults[i].For = min(e.Faults[i].For, end-e.Faults[i].At)
 	}
 }
 
