@@ -73,6 +73,9 @@ func measureDocs(t *testing.T, old report.Data, pattern *regexp.Regexp) (report.
 		}
 		d.Rows = append(d.Rows, row)
 	}
+	if len(runs) == 0 {
+		return d, fmt.Errorf("only: no set of rows matches %q", pattern)
+	}
 	errs := make([]error, len(runs))
 	atOnce(len(runs), func(i int) { d.Rows[places[i]], errs[i] = runs[i].Measure(t) })
 	return d, errors.Join(errs...)

@@ -9,6 +9,8 @@ import (
 	"github.com/hybridlimit/hybrid/lab/sim"
 )
 
+const mostSeeds = 10_000_000
+
 // runFaults runs random fleets in which everything goes wrong.
 func runFaults(t *testing.T, args []string) error {
 	fs := newFlags("faults")
@@ -20,6 +22,9 @@ func runFaults(t *testing.T, args []string) error {
 	profile := profiled(fs)
 	if err := parse(fs, args); err != nil {
 		return err
+	}
+	if *seeds < 1 || *seeds > mostSeeds {
+		return fmt.Errorf("seeds: %d, allowed 1 to %d", *seeds, mostSeeds)
 	}
 	stop, err := profile()
 	if err != nil {

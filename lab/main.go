@@ -14,37 +14,52 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// commands are what the first argument may be. They run inside of a test, since
+// command is what the first argument may be. It runs inside of a test, since
 // virtual time is to be had nowhere else.
-var commands = map[string]func(t *testing.T, args []string) error{
-	"docs":    runDocs,
-	"run":     runOne,
-	"table":   runTable,
-	"service": runService,
-	"faults":  runFaults,
+type command struct {
+	name, what string
+	run        func(t *testing.T, args []string) error
+}
+
+var commands = []command{
+	{"run", "one experiment", runOne},
+	{"table", "the rows that must reach their targets", runTable},
+	{"service", "whole services: up to a million requests per second", runService},
+	{"faults", "random fleets in which everything goes wrong", runFaults},
+	{"docs", "the tables and pictures of docs/accuracy.md, in minutes", runDocs},
 }
 
 func main() {
 	args := os.Args[1:]
-	if len(args) == 0 || commands[args[0]] == nil {
-		fmt.Fprintf(os.Stderr, "usage: go run ./lab COMMAND [flags], COMMAND one of %s; COMMAND -h lists its flags\n", names())
+	if len(args) == 0 {
+		fmt.Fprint(os.Stderr, usage())
 		os.Exit(2)
 	}
-	os.Exit(inTest(func(t *testing.T) error { return commands[args[0]](t, args[1:]) }))
+	if slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		fmt.Print(usage())
+		return
+	}
+	i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
+	if i < 0 {
+		fmt.Fprintf(os.Stderr, "lab: no command %q; -h lists them\n", args[0])
+		os.Exit(2)
+	}
+	os.Exit(inTest(func(t *testing.T) error { return commands[i].run(t, args[1:]) }))
 }
 
-func names() string {
-	var all []string
-	for name := range commands {
-		all = append(all, name)
+func usage() string {
+	var b strings.Builder
+	b.WriteString("usage: go run ./lab COMMAND [flags]\n\n")
+	for _, c := range commands {
+		fmt.Fprintf(&b, "  %-8s %s\n", c.name, c.what)
 	}
-	sort.Strings(all)
-	return strings.Join(all, ", ")
+	b.WriteString("\nCOMMAND -h lists its flags.\n")
+	return b.String()
 }
 
 // inTest calls a function as a test, and returns the exit code.

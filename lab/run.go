@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 
@@ -41,15 +43,24 @@ func runOne(t *testing.T, args []string) error {
 }
 
 func newFlags(command string) *flag.FlagSet {
-	return flag.NewFlagSet(command, flag.ContinueOnError)
+	fs := flag.NewFlagSet(command, flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // an error is told once, by exitCode
+	return fs
 }
 
+// parse reads the flags, or lists them if that is asked for.
 func parse(fs *flag.FlagSet, args []string) error {
-	if err := fs.Parse(args); err != nil {
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Printf("usage: go run ./lab %s [flags]\n", fs.Name())
+		fs.SetOutput(os.Stdout)
+		fs.PrintDefaults()
 		return err
-	}
-	if fs.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: only flags are allowed", fs.Arg(0))
+	case err != nil:
+		return fmt.Errorf("%w; -h lists the flags", err)
+	case fs.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: only flags are allowed; -h lists the flags", fs.Arg(0))
 	}
 	return nil
 }

@@ -36,20 +36,14 @@ func runRows(t *testing.T, command string, all []sim.Row, args []string) error {
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	pattern, err := regexp.Compile(*only)
+	rows, err := chosen(all, *only, func(e *sim.Experiment) {
+		e.Fills, e.Seed, e.Store = *fills, *seed, store
+		if *span != 0 {
+			e.Span = *span
+		}
+	})
 	if err != nil {
 		return err
-	}
-	var rows []sim.Measured
-	for _, r := range all {
-		if !pattern.MatchString(r.Name) {
-			continue
-		}
-		r.Experiment.Fills, r.Experiment.Seed, r.Experiment.Store = *fills, *seed, store
-		if *span > 0 {
-			r.Experiment.Span = *span
-		}
-		rows = append(rows, sim.Measured{Row: r})
 	}
 	stop, err := profile()
 	if err != nil {
@@ -58,6 +52,28 @@ func runRows(t *testing.T, command string, all []sim.Row, args []string) error {
 	measure(t, rows)
 	stop()
 	return printTable(rows)
+}
+
+// chosen is the rows whose names match a pattern, prepared and valid.
+func chosen(all []sim.Row, only string, prepare func(*sim.Experiment)) (rows []sim.Measured, err error) {
+	pattern, err := regexp.Compile(only)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		if !pattern.MatchString(r.Name) {
+			continue
+		}
+		prepare(&r.Experiment)
+		if err := r.Experiment.Validate(); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Name, err)
+		}
+		rows = append(rows, sim.Measured{Row: r})
+	}
+	if rows == nil {
+		return nil, fmt.Errorf("only: no row matches %q", only)
+	}
+	return rows, nil
 }
 
 // measure runs the rows, as many at once as there are processors.
