@@ -82,6 +82,20 @@ func (e Experiment) Fill() time.Duration {
 	return time.Duration(float64(l.Burst()) / float64(l.Count()) * float64(l.Period()))
 }
 
+// mayFail says whether a request may get no answer of the store in time. It waits
+// for up to two round trips: one of a call that is under way, and its own. The
+// embedded Redis has connections to make and a script to load besides.
+func (e Experiment) mayFail() bool {
+	trips := time.Duration(2)
+	if e.Store == Mini {
+		trips = 8
+	}
+	return len(e.Faults) > 0 || trips*(e.Trip.most()+time.Microsecond) > orDefault(e.Timeout, storeTimeout)
+}
+
+// storeTimeout is the library's default.
+const storeTimeout = 20 * time.Millisecond
+
 // offered is the rate, in requests per second, of a load.
 func (e Experiment) offered(load, rate float64) float64 {
 	if rate > 0 {

@@ -42,7 +42,9 @@ type judge struct {
 	keys  []*account // by number; nil: never asked for
 	late  reorder
 	sums  sums
-	chaos []*oracle.Checker // by key: with what the failure policy admits; nil: nothing goes wrong
+	local []*oracle.Checker // by key: FailLocal, with what the policy admits; nil: nothing is bounded so
+
+	answered, admits int64 // by the failure policy: in all, and admissions
 }
 
 // law is what keys are judged by: what they are when nobody has asked.
@@ -71,9 +73,9 @@ func newJudge(e Experiment, keys *population) *judge {
 		central: *oracle.NewIdeal(limit),
 		ours:    *oracle.NewIdeal(limit),
 	}}
-	if len(e.Faults) > 0 {
+	if e.OnFailure == hybrid.FailLocal && e.mayFail() {
 		j.law.all = oracle.NewChecker(promise(e.Limit, over+1, losses))
-		j.chaos = make([]*oracle.Checker, keys.count)
+		j.local = make([]*oracle.Checker, keys.count)
 	}
 	return j
 }
@@ -127,6 +129,10 @@ func (j *judge) decide(r *request) {
 	} else {
 		falsely = a.ours.Fits(r.at, r.cost)
 	}
+	if r.policy {
+		j.answered++
+		j.admits += one(r.allowed)
+	}
 	j.sums.add(r, falsely)
 }
 
@@ -138,14 +144,14 @@ func (j *judge) admitted(a *account, r *request) {
 	if !r.policy {
 		a.promise.Add(admission)
 	}
-	if j.chaos == nil {
+	if j.local == nil {
 		return
 	}
-	if j.chaos[r.key] == nil {
+	if j.local[r.key] == nil {
 		c := *j.law.all
-		j.chaos[r.key] = &c
+		j.local[r.key] = &c
 	}
-	j.chaos[r.key].Add(admission)
+	j.local[r.key].Add(admission)
 }
 
 // finish judges all that is left, and sums up.
@@ -163,9 +169,23 @@ func (j *judge) finish(f *Figures) {
 			f.Excess, f.Worst = r.Excess, r
 		}
 		f.hold(number, &a.promise, "the promise")
-		if j.chaos != nil && j.chaos[number] != nil && f.Experiment.OnFailure == hybrid.FailLocal {
-			f.hold(number, j.chaos[number], "the promise of FailLocal")
+		if j.local != nil && j.local[number] != nil {
+			f.hold(number, j.local[number], "the promise of FailLocal")
 		}
+	}
+	j.holdPolicy(f)
+}
+
+// holdPolicy holds the failure policy to what it may do at all: FailClosed admits
+// nothing, and none is asked where the store always answers in time.
+func (j *judge) holdPolicy(f *Figures) {
+	e := &f.Experiment
+	switch {
+	case e.Subject != nil:
+	case j.answered > 0 && !e.mayFail():
+		f.Problem = append(f.Problem, fmt.Errorf("the failure policy decided %d requests, and nothing had failed", j.answered))
+	case j.admits > 0 && e.OnFailure == hybrid.FailClosed:
+		f.Problem = append(f.Problem, fmt.Errorf("FailClosed admitted %d requests", j.admits))
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,21 +58,56 @@ func TestJudgeSeesABrokenPromise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := Experiment{Limit: hybrid.PerHour(10), Accuracy: hybrid.Strict, Load: 1}.withDefaults()
 		for _, admitted := range []int64{10, 11} {
-			j := newJudge(e, e.population())
-			line := e.stretches()
-			for number := range admitted {
-				now := time.Now().UnixNano()
-				r := request{number: number, asked: now, at: now, cost: 1, stretch: &line[1], allowed: true}
-				j.offered(&r)
-				j.decided(r)
-			}
-			f := &Figures{Experiment: e}
-			j.finish(f)
+			f := judged(e, admitted, request{allowed: true})
 			if broken := f.Err() != nil; broken != (admitted > 10) {
 				t.Errorf("%d of 10 at once: %v", admitted, f.Err())
 			}
 		}
 	})
+}
+
+// The failure policy decides nothing where nothing can fail, FailClosed admits
+// nothing, and FailLocal one limit more than the promise, with or without faults.
+func TestJudgeOfTheFailurePolicy(t *testing.T) {
+	far, cut := Trip{Mean: 30 * time.Millisecond}, Faults{{Kind: Cut}}
+	for _, c := range []struct {
+		Experiment
+		admits int64 // all by the policy; 0: it denies a request
+		broken string
+	}{
+		{Experiment{OnFailure: hybrid.FailLocal}, 1, "nothing had failed"},
+		{Experiment{OnFailure: hybrid.FailLocal}, 0, "nothing had failed"},
+		{Experiment{OnFailure: hybrid.FailLocal, Trip: far}, 20, ""},
+		{Experiment{OnFailure: hybrid.FailLocal, Trip: far}, 21, "FailLocal"},
+		{Experiment{OnFailure: hybrid.FailLocal, Faults: cut}, 21, "FailLocal"},
+		{Experiment{OnFailure: hybrid.FailOpen, Faults: cut}, 30, ""},
+		{Experiment{OnFailure: hybrid.FailClosed, Faults: cut}, 0, ""},
+		{Experiment{OnFailure: hybrid.FailClosed, Faults: cut}, 1, "FailClosed admitted 1"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := c.Experiment
+			e.Limit, e.Accuracy, e.Load = hybrid.PerHour(10), hybrid.Strict, 1
+			f := judged(e.withDefaults(), max(c.admits, 1), request{allowed: c.admits > 0, policy: true})
+			if err := f.Err(); (err == nil) != (c.broken == "") || err != nil && !strings.Contains(err.Error(), c.broken) {
+				t.Errorf("%v, %d admitted: %v, want %q", e.OnFailure, c.admits, err, c.broken)
+			}
+		})
+	}
+}
+
+// judged is the judgement of some requests at one moment.
+func judged(e Experiment, n int64, r request) *Figures {
+	j, line := newJudge(e, e.population()), e.stretches()
+	r.asked, r.at, r.cost, r.stretch = time.Now().UnixNano(), time.Now().UnixNano(), 1, &line[1]
+	for number := range n {
+		r := r
+		r.number = number
+		j.offered(&r)
+		j.decided(r)
+	}
+	f := &Figures{Experiment: e}
+	j.finish(f)
+	return f
 }
 
 // The bound of a limiter with a floor is a tenth more, and of a store that lost its

@@ -38,6 +38,14 @@ func (t Trip) Draw(u float64) time.Duration {
 	return t.Mean
 }
 
+// most is the longest round trip.
+func (t Trip) most() time.Duration {
+	if t.Kind == Fixed {
+		return t.Mean
+	}
+	return t.High
+}
+
 // String is what Set reads.
 func (t *Trip) String() string {
 	switch t.Kind {
