@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -97,8 +98,12 @@ func (f *Faults) Set(s string) error {
 		}
 		*f = append(*f, one)
 	}
-	slices.SortStableFunc(*f, func(a, b Fault) int { return int(a.At - b.At) })
+	f.sort()
 	return nil
+}
+
+func (f Faults) sort() {
+	slices.SortStableFunc(f, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 }
 
 func readFault(text string) (f Fault, err error) {

@@ -28,6 +28,9 @@ func Mix(seed uint64) Experiment {
 	e.Cost = 1 + rng.Int64N(min(max(e.Limit.Burst()/10, 1), 5))
 	e.Scenes = mixScenes(rng)
 	e.Faults = mixFaults(rng)
+	if silent := e.random("silence"); silent.IntN(2) == 0 {
+		e.fallSilent(silent)
+	}
 	e.endInTime()
 	if e.OnFailure == hybrid.FailLocal {
 		e.knowItsSize(rng)
@@ -48,6 +51,28 @@ func (e *Experiment) knowItsSize(rng *rand.Rand) {
 	for _, f := range e.Faults {
 		e.Servers += int(one(joins(f)))
 	}
+}
+
+// fallSilent lets the scenes end with a silence as long as a lease, or so, and then
+// a crowd on all nodes: what is left of old leases is spent now or never. In half of
+// the runs a node hears nothing of the store meanwhile, nor at the crowd's beginning.
+func (e *Experiment) fallSilent(rng *rand.Rand) {
+	from := e.Warm
+	for _, s := range e.Scenes {
+		from += s.For
+	}
+	silence := time.Duration(60_000+rng.IntN(70_000)) * time.Millisecond
+	crowd := Scene{For: 10 * time.Second, Load: pick(rng, []float64{5, 20, 40}), Place: Uniform}
+	e.Scenes = append(e.Scenes, Scene{For: silence}, crowd)
+	e.Span = max(e.Span, from+silence+crowd.For-e.Warm)
+	if rng.IntN(2) > 0 {
+		return
+	}
+	from -= time.Duration(rng.IntN(5000)) * time.Millisecond
+	to := from + silence + crowd.For
+	e.Faults = slices.DeleteFunc(e.Faults, func(f Fault) bool { return f.Kind == Mend && f.At >= from && f.At < to })
+	e.Faults = append(e.Faults, Fault{At: from, Kind: Hole, Node: rng.IntN(6)}, Fault{At: to, Kind: Mend})
+	e.Faults.sort()
 }
 
 // endInTime lets all faults end before the run does.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/lab/baseline"
@@ -57,5 +58,22 @@ func TestBrokenPromises(t *testing.T) {
 	row, err = library(hybrid.Strict).run("set", 0, "", e).Measure(t)
 	if err != nil || row.Over() != 0 || row.Requests == 0 {
 		t.Errorf("library: %v, over %.2f", err, row.Over())
+	}
+}
+
+// The crowds that are worst for floors are admitted no more than the floors permit,
+// and nearly as much: the experiment does find the worst.
+func TestCrowds(t *testing.T) {
+	for _, a := range []hybrid.Accuracy{hybrid.Balanced, hybrid.Within(0.3, 0)} {
+		e := crowds(100)
+		e.Accuracy, e.Span = a, 12*time.Second
+		f := e.Run(t)
+		t.Logf("%v: over %.3f", a, f.Over())
+		if err := f.Err(); err != nil {
+			t.Errorf("%v: %v\nagain: %s", a, err, f.Command())
+		}
+		if over := f.Over(); over > a.Over() || over < 0.5*a.Over() {
+			t.Errorf("%v: %.1f %% over at worst, want nearly %.0f %%", a, 100*over, 100*a.Over())
+		}
 	}
 }
