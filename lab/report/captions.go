@@ -3,7 +3,7 @@ package report
 // What the runs of package survey are, for readers. Whoever changes one there
 // changes it here.
 const (
-	captionScenarios = "One key, 20 nodes, Poisson arrivals; measured for 15 fill times after a warm-up. Costs are those of Balanced; what is left unspent is that of Strict, where no floor can hide it."
+	captionScenarios = "One key, 20 nodes, Poisson arrivals; measured for 15 fill times after a warm-up. Costs are those of Balanced; what is left unspent is that of Strict, where no floor can hide it. Targets are in parentheses; ✗ marks a miss."
 
 	captionLoad = "One key of 1000 per minute, 90 % of the load on one node that changes ten times a minute, the rest on all 20 alike; measured for 15 fill times (5 from 5× on)."
 

@@ -119,7 +119,7 @@ func TestDocument(t *testing.T) {
 	doc := string(files[Document])
 	for _, want := range []string{
 		"# Accuracy\n",
-		"| 1000/min, uniform, 50 % | 0.1500 | 0.40 % | 7.7 % | 99.9 % | 0.30 % |\n",
+		"| 1000/min, uniform, 50 % | 0.1500 (≤ 0.1) ✗ | 0.40 % (≤ 0.5 %) | 7.7 % | 99.9 % (≥ 100 %) ✗ | 0.30 % |\n",
 		"| Balanced | 10 % | 9.0 % | 0.20 % | 0.0024 ms | 0.1500 | 98.6 % |\n",
 		"| static limit/N | 0.1500 | 0.40 % | 0.0024 ms | 98.6 % | 0.0 % |\n",
 		`<source media="(prefers-color-scheme: dark)" srcset="img/dial-dark.svg">`,

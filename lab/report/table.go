@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/hybridlimit/hybrid/lab/sim"
 )
 
 // column is one column of a table of rows of some kind.
@@ -87,15 +89,54 @@ func (d Data) made() string {
 	return fmt.Sprintf("%s; times are virtual; one seed a row. [accuracy.json](accuracy.json) has the numbers of all tables and charts, each with the command that repeats it.\n", d.Made)
 }
 
+// scenarios has the targets of the rows in parentheses, and a mark where one is missed.
 func (d Data) scenarios() string {
+	targets := map[string]sim.Targets{}
+	for _, r := range sim.Rows() {
+		targets[r.Name] = r.Targets
+	}
 	return table(d.pairs(), []column[pair]{
 		{"limit, placement, load", balanced(name)},
-		{"operations per request", balanced(operations)},
-		{"requests that waited for Redis", balanced(waited)},
+		{"operations per request (target)", func(p pair) string { return p.operations(targets) }},
+		{"requests that waited for Redis (target)", func(p pair) string { return p.waited(targets) }},
 		{"over-admission, worst interval", balanced(over)},
-		{"admitted, of what a perfect central limiter admits (Strict)", strict(ofIdeal)},
+		{"admitted, of what a perfect central limiter admits (Strict; target)", func(p pair) string { return p.ofIdeal(targets) }},
 		{"denied although an ideal account had room (Strict)", strict(falseDenials)},
 	})
+}
+
+func (p pair) operations(targets map[string]sim.Targets) string {
+	t := targets[p.balanced.Name]
+	missed, _, _ := p.misses(t)
+	return operations(p.balanced) + target("≤ %.4g", t.Operations, missed)
+}
+
+func (p pair) waited(targets map[string]sim.Targets) string {
+	t := targets[p.balanced.Name]
+	_, missed, _ := p.misses(t)
+	return waited(p.balanced) + target("≤ %.4g %%", 100*t.Blocked, missed)
+}
+
+func (p pair) ofIdeal(targets map[string]sim.Targets) string {
+	t := targets[p.balanced.Name]
+	_, _, missed := p.misses(t)
+	return ofIdeal(p.strict) + target("≥ %.4g %%", 100*t.Admitted, missed)
+}
+
+func (p pair) misses(t sim.Targets) (operations, blocked, admitted bool) {
+	return t.Misses(p.balanced.OperationsPerRequest(), p.balanced.Waited(), p.strict.OfIdeal())
+}
+
+// target is what follows a figure: nothing where there is no target.
+func target(format string, of float64, missed bool) string {
+	if of == 0 {
+		return ""
+	}
+	text := " (" + fmt.Sprintf(format, of) + ")"
+	if missed {
+		text += " ✗"
+	}
+	return text
 }
 
 func (d Data) dialTable() string {

@@ -129,9 +129,12 @@ type Measured struct {
 	Balanced, Strict *Figures
 }
 
-// Misses says which targets were missed. What is printed as a whole is whole.
+// Misses says which targets were missed.
 func (m *Measured) Misses() (operations, blocked, admitted bool) {
-	return m.Balanced.Operations() > m.Operations,
-		m.Blocked > 0 && m.Balanced.Waited() > m.Blocked,
-		m.Strict.Ratio() < m.Admitted-0.0005
+	return m.Targets.Misses(m.Balanced.Operations(), m.Balanced.Waited(), m.Strict.Ratio())
+}
+
+// Misses says which targets figures miss. What is printed as a whole is whole.
+func (t Targets) Misses(operations, waited, ratio float64) (byOperations, byBlocked, byAdmitted bool) {
+	return operations > t.Operations, t.Blocked > 0 && waited > t.Blocked, ratio < t.Admitted-0.0005
 }
