@@ -45,8 +45,8 @@ func (a *Account) letGo() {
 }
 
 // keepPace sends the paced settle of a saturated account that had demand since
-// the last one, or has something to tell. An account that is hardly asked for any more is left to its next
-// request.
+// the last one, or has something to tell. An account that is hardly asked for any
+// more is left to its next request.
 func (a *Account) keepPace(now int64) {
 	c, plan := a.contact, a.Plan()
 	a.count(now)

@@ -30,10 +30,10 @@ type Dial struct {
 	Slices bool
 }
 
-// Shares of the time an account takes to fill. They are the sizing of design
-// section 1.3: a slice is made for η·B/r, and for no more than 15 s, because
-// what a node holds others cannot use.
 const (
+	// The horizon is how far demand is looked back and ahead: a quarter of the time
+	// that an account takes to fill, and no more than 15 s, because what a node
+	// holds others cannot use.
 	horizonShare = 0.25
 	horizonMost  = 15 * time.Second
 	// A window shorter than this is not sliced: the guard would eat its slices.

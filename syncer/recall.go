@@ -99,8 +99,8 @@ func (r *recall) sync(ctx context.Context, holding bool) {
 }
 
 // yield gives back what this node does not need; or everything, if that is less
-// than the cost which was refused. Requests like those that this node serves
-// itself are no reason for that, but in a window, whose end comes soon.
+// than the cost which was refused and this node hands out smaller ones. In a
+// window the cost does not matter: what is kept too long is lost.
 func (a *Account) yield(m slice.Mark) {
 	now := a.lim.s.Now()
 	a.mu.Lock()

@@ -169,7 +169,8 @@ func (a *Account) wish(plan *Plan) sizing {
 	return s
 }
 
-// tight is the divisor of an account in which shares have become too small.
+// tight is the divisor of an account in which shares have become too small. It is
+// a lone node's share as well, whose grants are judged alike.
 const tight = 2
 
 // toldFree returns what is free, as the store last told: all, if it would be by now.
