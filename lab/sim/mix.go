@@ -33,23 +33,19 @@ func Mix(seed uint64) Experiment {
 	}
 	e.endInTime()
 	if e.OnFailure == hybrid.FailLocal {
-		e.knowItsSize(rng)
+		e.knowItsSize()
 	}
 	return e
 }
 
-// knowItsSize gives FailLocal what it needs: a node that has just started, and
-// cannot ask, must be told how many share the limit. Either nobody joins, or all
-// know how many there may be.
-func (e *Experiment) knowItsSize(rng *rand.Rand) {
-	joins := func(f Fault) bool { return f.Kind == Join }
-	if rng.IntN(2) == 0 {
-		e.Faults = slices.DeleteFunc(e.Faults, joins)
-		return
-	}
+// knowItsSize gives FailLocal what its promise needs: nodes that know how many they
+// may be. One that has just started and cannot ask knows of nobody; and those that
+// still reach the store have lost sight of the ones that do not, after the TTL of a
+// registration, and think that there are fewer who share.
+func (e *Experiment) knowItsSize() {
 	e.Servers = e.Nodes
 	for _, f := range e.Faults {
-		e.Servers += int(one(joins(f)))
+		e.Servers += int(one(f.Kind == Join))
 	}
 }
 
