@@ -21,7 +21,8 @@ func (f *fleet) admittedOver(limit Limit, times float64, d time.Duration, cost i
 	out := oracleOf(limit).Compare(f.requests["k"])
 	f.t.Logf("%v, cost %d, %vx: admitted %d of %d, %.2f %%, %d operations for %d requests",
 		limit, cost, times, out.Admitted, out.Ideal, 100*out.Ratio(), f.executed, f.count)
-	if out.Ratio() < 0.98 {
+	// What is there at the end and does not make up a whole cost is not lost.
+	if float64(out.Admitted+cost) < 0.98*float64(out.Ideal) || d >= 15*time.Minute && out.Ratio() < 0.98 {
 		f.t.Errorf("%v, cost %d, %vx: admitted %.2f %% of the ideal, want 98", limit, cost, times, 100*out.Ratio())
 	}
 	f.checkBound(limit, 0)
