@@ -74,11 +74,11 @@ func (f *fleet) meetFaults() {
 // admission, and for nothing else but what lost settles spoke of.
 func (f *fleet) checkBooks(key string, l Limit) {
 	f.t.Helper()
-	admitted, used := float64(f.used(key)), f.state(key, l).Used
-	f.t.Logf("admitted %v, used %v, lost at most %d", admitted, used, f.lost)
+	admitted, used, lost := float64(f.used(key)), f.state(key, l).Used, f.tallied().lost
+	f.t.Logf("admitted %v, used %v, lost at most %d", admitted, used, lost)
 	const refilled = 0.5 // in the test's time, by a slow limit
-	if used < admitted-refilled || used > admitted+float64(f.lost) {
-		f.t.Errorf("%v used for %v admitted; settles without a reply spoke of %d", used, admitted, f.lost)
+	if used < admitted-refilled || used > admitted+float64(lost) {
+		f.t.Errorf("%v used for %v admitted; settles without a reply spoke of %d", used, admitted, lost)
 	}
 }
 

@@ -19,10 +19,10 @@ func (f *fleet) admittedOver(limit Limit, times float64, d time.Duration, cost i
 	rate := times * float64(limit.Count()) / limit.Period().Seconds() / float64(cost)
 	f.load(rand.New(rand.NewPCG(1, 2)), rate, d, uniform, cost)
 	out := oracleOf(limit).Compare(f.requests["k"])
+	n := f.tallied()
 	f.t.Logf("%v, cost %d, %vx: admitted %d of %d, %.2f %%, %d operations for %d requests",
-		limit, cost, times, out.Admitted, out.Ideal, 100*out.Ratio(), f.executed, f.count)
-	// What is there at the end and does not make up a whole cost is not lost.
-	if float64(out.Admitted+cost) < 0.98*float64(out.Ideal) || d >= 15*time.Minute && out.Ratio() < 0.98 {
+		limit, cost, times, out.Admitted, out.Ideal, 100*out.Ratio(), n.executed, n.requests)
+	if out.Ratio() < 0.98 {
 		f.t.Errorf("%v, cost %d, %vx: admitted %.2f %% of the ideal, want 98", limit, cost, times, 100*out.Ratio())
 	}
 	f.checkBound(limit, 0)
@@ -44,8 +44,8 @@ func TestCase12ShareBelowOneToken(t *testing.T) {
 // Parts of costs that stay stuck in slices deny such keys for ever.
 func TestCase22CostsAboveAShare(t *testing.T) {
 	quarter := 15 * time.Minute
-	if raceDetector {
-		quarter = 2 * time.Minute
+	if raceDetector { // long enough for a whole cost in hand at the end to be less than 2 %
+		quarter = 6 * time.Minute
 	}
 	for _, times := range []float64{1.4, 1000} {
 		inBubble(t, strict(20, PerMinute(20_000)), func(f *fleet) {

@@ -42,10 +42,7 @@ type fleet struct {
 	admitted map[string][]oracle.Admission // by account key: with the time that counts
 	verdicts map[verdict][]int64           // admissions by the store that no caller has seen yet: when, ns
 	settling map[string]int                // by node and account: settles under way
-	most     int                           // settles of one account and node under way at once
-	executed int                           // settles that the store executed, or may have
-	lost     int64                         // tokens that settles without a reply spoke of
-	count    int
+	tally
 }
 
 // verdict names what the store admits: to whom, of what, how much.
@@ -195,7 +192,7 @@ func (f *fleet) ask(node int, key string, cost int64) Result {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.count++
+	f.tally.requests++
 	f.requests[key] = append(f.requests[key], oracle.Request{At: at, Cost: cost, Allowed: r.Allowed})
 	if r.Allowed {
 		f.note(node, f.account(key), cost, r.Path)

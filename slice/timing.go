@@ -11,6 +11,14 @@ const Never time.Duration = math.MaxInt64
 // longest is the longest wait that is not Never.
 const longest = (Never/time.Microsecond - 1) * time.Microsecond
 
+// Guard is how long before its end in the store a lease ends on a node: it covers
+// late timers and goroutines that stand still between two instructions (timers on
+// busy cores were measured 28 ms late at the 99th percentile), and 2 % of the
+// lease's life for clocks that run at different rates.
+func Guard(life time.Duration) time.Duration {
+	return max(50*time.Millisecond, life/50)
+}
+
 // RetryAfter is how long a caller has to wait from g on until a cost fits
 // that g refused: until used + cost ≤ B, or to the end of the window; [Never]
 // if the cost is above the burst. It is positive, in whole microseconds, and

@@ -84,3 +84,16 @@ func TestRetryAfterSuffices(t *testing.T) {
 		}
 	})
 }
+
+func TestGuard(t *testing.T) {
+	for life, want := range map[time.Duration]time.Duration{
+		0:                       50 * time.Millisecond,
+		2500 * time.Millisecond: 50 * time.Millisecond,
+		60 * time.Second:        1200 * time.Millisecond,
+		120 * time.Second:       2400 * time.Millisecond,
+	} {
+		if got := Guard(life); got != want {
+			t.Errorf("Guard(%v) = %v, want %v", life, got, want)
+		}
+	}
+}

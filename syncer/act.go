@@ -1,6 +1,10 @@
 package syncer
 
-import "time"
+import (
+	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
+)
 
 // This file is what a node does with an account of its own accord, when the
 // agenda says so. Every operation among it is paid by the account's requests;
@@ -70,7 +74,7 @@ func (a *Account) keepLease(now int64) {
 	if tokens != c.idleTokens {
 		c.idleTokens, c.idleSince = tokens, now
 	}
-	wanted := a.wanted(plan)
+	wanted := a.wanted(plan, now)
 	switch {
 	case a.Cell.Expired(&a.lim.s.Dead):
 		if !wanted || tokens == 0 || !a.attempt(intent{kind: giveBack}, now) {
@@ -90,16 +94,16 @@ func (a *Account) keepLease(now int64) {
 // wanted reports whether others may have a use for what an idle slice holds, by
 // what the store last told: little is free, or much of what is used is lent. What
 // is left of a window at its end is lost.
-func (a *Account) wanted(plan *Plan) bool {
+func (a *Account) wanted(plan *Plan, now int64) bool {
 	burst := float64(plan.Rule.Burst)
-	return plan.Rule.Window > 0 || 2*float64(a.toldFree(plan)) < burst || 4*float64(a.contact.lent) >= burst
+	return plan.Rule.Window > 0 || 2*float64(a.toldFree(plan, now)) < burst || 4*float64(a.contact.lent) >= burst
 }
 
 // outlives reports whether a renewed lease would last beyond a moment: in a
 // fixed window none lasts beyond the window.
 func (a *Account) outlives(moment, now int64) bool {
 	left, known := a.lim.s.windowLeft(a.Plan().Rule.Window, now)
-	return !known || now+int64(left-guard(left)) > moment
+	return !known || now+int64(left-slice.Guard(left)) > moment
 }
 
 // schedule plans the next look. The caller holds mu.

@@ -68,7 +68,7 @@ func (a *Account) ran(st *slice.Settle, now int64) {
 // before the call entered the client, when the store's now was still to come.
 func (a *Account) expiry(g *slice.Grant) slice.Tick {
 	life := time.Duration(g.Life) * time.Microsecond
-	return slice.TickAt(a.contact.sentAt + int64(life-guard(life)))
+	return slice.TickAt(a.contact.sentAt + int64(life-slice.Guard(life)))
 }
 
 // low returns the level at which the slice asks for more.

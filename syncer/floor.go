@@ -36,9 +36,7 @@ func (a *Account) floorTaken(n, now int64) {
 	a.attempted(n, now)
 	c.earn(1)
 	c.idleSince = now
-	if !a.floorServes(now) {
-		a.refill(now)
-	}
+	a.refill(now)
 }
 
 // floorServes reports whether the next request can be served by the floor, so

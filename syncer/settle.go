@@ -107,7 +107,7 @@ func (a *Account) takeNeeds(now int64) []slice.Need {
 // report fills in what the settle reports and asks for.
 func (a *Account) report(needs []slice.Need, plan *Plan, now int64) slice.Usage {
 	c := a.contact
-	size := a.size(len(needs) > 0, plan)
+	size := a.size(len(needs) > 0, plan, now)
 	if a.dead || a.lim.closed.Load() || c.outgrown {
 		size = sizing{}
 	}
@@ -136,8 +136,8 @@ type sizing struct {
 //
 // A settle with needs returns the whole slice, which could not serve them: kept,
 // its parts of costs would stay stuck here while the account refuses.
-func (a *Account) size(needs bool, plan *Plan) sizing {
-	c, s := a.contact, a.wish(plan)
+func (a *Account) size(needs bool, plan *Plan, now int64) sizing {
+	c, s := a.contact, a.wish(plan, now)
 	switch {
 	case needs:
 		return s
@@ -156,14 +156,14 @@ func (a *Account) size(needs bool, plan *Plan) sizing {
 // period any more, a node asks for just that: for half of the free tokens at
 // most, as others may have more use for them, and for all of them once the
 // account is saturated and a node asks once per period.
-func (a *Account) wish(plan *Plan) sizing {
+func (a *Account) wish(plan *Plan, now int64) sizing {
 	c := a.contact
 	s := sizing{goal: target(c.demand.count, c.unit), least: c.unit, divisor: a.sharers()}
 	period := a.pacedGoal(plan)
 	switch {
 	case c.saturated:
 		s.goal, s.divisor = period, 1
-	case a.toldFree(plan)/s.divisor < period:
+	case a.toldFree(plan, now)/s.divisor < period:
 		s.goal, s.divisor = period, tight
 	}
 	return s
@@ -174,8 +174,8 @@ func (a *Account) wish(plan *Plan) sizing {
 const tight = 2
 
 // toldFree returns what is free, as the store last told: all, if it would be by now.
-func (a *Account) toldFree(plan *Plan) int64 {
-	if a.told.full(a.lim.s.Now()) {
+func (a *Account) toldFree(plan *Plan, now int64) int64 {
+	if a.told.full(now) {
 		return plan.Burst
 	}
 	return a.told.free.Load()
@@ -209,7 +209,7 @@ func (a *Account) mayWant(plan *Plan, now int64) bool {
 		return false
 	}
 	left, known := a.lim.s.windowLeft(plan.Rule.Window, now)
-	return !known || left > 4*guard(0)
+	return !known || left > 4*slice.Guard(0)
 }
 
 // charge moves what was used without asking into the settle: the floor's use,

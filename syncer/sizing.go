@@ -53,14 +53,6 @@ func lowWater(d *demand, horizon, latency, tick, tokens int64) int64 {
 	return min(int64(math.Round(d.over(span, horizon))), tokens/2)
 }
 
-// guard is how long before its end in the store a lease ends here: it covers
-// late timers and goroutines that stand still between two instructions (timers on
-// busy cores were measured 28 ms late at the 99th percentile), and 2 % of the
-// lease's life for clocks that run at different rates.
-func guard(life time.Duration) time.Duration {
-	return max(50*time.Millisecond, life/50)
-}
-
 // Bounds of the pacing period.
 const (
 	shortestPace = 20 * time.Millisecond

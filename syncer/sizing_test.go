@@ -85,19 +85,6 @@ func TestPaceStaysWithinItsBounds(t *testing.T) {
 	}
 }
 
-func TestGuard(t *testing.T) {
-	for life, want := range map[time.Duration]time.Duration{
-		0:                       50 * time.Millisecond,
-		2500 * time.Millisecond: 50 * time.Millisecond,
-		60 * time.Second:        1200 * time.Millisecond,
-		120 * time.Second:       2400 * time.Millisecond,
-	} {
-		if got := guard(life); got != want {
-			t.Errorf("guard(%v) = %v, want %v", life, got, want)
-		}
-	}
-}
-
 func TestMarginIsOneDeviation(t *testing.T) {
 	for expected, want := range map[float64]int64{0: 5, 5: 10, 20: 30, 500: 550} {
 		if got := wholeCosts(expected, 5); got != want {

@@ -138,9 +138,10 @@ func (s *Syncer) runAgenda() time.Duration {
 // sync is the tick: scarcity, what was left for it, sweep.
 func (s *Syncer) sync() {
 	if !s.breaker.open.Load() && s.syncing.CompareAndSwap(false, true) {
+		holding := s.agenda.len() > 0 // before the loop takes what is due
 		s.background(func() {
 			defer s.syncing.Store(false)
-			s.recall.sync(context.Background(), s.agenda.len() > 0)
+			s.recall.sync(context.Background(), holding)
 		})
 	}
 	if !s.breaker.open.Load() {

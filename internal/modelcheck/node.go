@@ -120,16 +120,14 @@ func (m *Machine) deadline(w *World, f Flight) (slice.Tick, int64) {
 }
 
 func (m *Machine) deadlineFrom(from, life int64) (slice.Tick, int64) {
-	late := guard(life) - slice.TickLength.Microseconds()
-	end := from + life - guard(life)
+	guard := slice.Guard(time.Duration(life) * time.Microsecond).Microseconds()
+	late := guard - slice.TickLength.Microseconds()
+	end := from + life - guard
 	if m.Flaw == Unguarded {
 		end = from + life
 	}
 	return slice.TickAt(end * 1000), end + late
 }
-
-// guard is how much earlier a lease ends here than in the store, in µs.
-func guard(life int64) int64 { return max((50 * time.Millisecond).Microseconds(), life/50) }
 
 // refuse ends a settle that certainly was not executed.
 func (m *Machine) refuse(n *Node) {
