@@ -17,6 +17,8 @@
 // retries (on by default in go-redis) are switched off for these commands,
 // redirections of a cluster are followed.
 //
-// Out of scope: batching over time, breakers, time limits. A call lasts as
-// long as the client lets it last.
+// A call ends with its context's deadline, whatever the client's timeouts are,
+// unless a cluster redirects it or the client is of a kind of somebody's own.
+//
+// Out of scope: batching over time and breakers.
 package exact

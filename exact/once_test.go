@@ -214,3 +214,51 @@ func TestOutcomeOfProxyErrors(t *testing.T) {
 		t.Error("any other error leaves it unknown")
 	}
 }
+
+// A client holds a connection for ReadTimeout, 3 s by default, when no reply comes.
+// Who gives a context does not wait for that.
+func TestContextEndsCalls(t *testing.T) {
+	p := redistest.NewProxy(t, redistest.Start(t).Addr)
+	for kind, rdb := range map[string]redis.UniversalClient{
+		"client": redis.NewClient(&redis.Options{Addr: p.Addr}),
+		"ring":   redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": p.Addr}, HeartbeatFrequency: time.Hour}),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			defer rdb.Close()
+			p.BlackHole(false)
+			s := newStore(t, rdb)
+			if e := one(s, "k"); settled(s, e) != slice.Ran {
+				t.Fatal(e.Err)
+			}
+			p.BlackHole(true)
+			for call, run := range map[string]func(context.Context) error{
+				"settle": func(ctx context.Context) error {
+					e := one(s, "k")
+					s.Settle(ctx, []*slice.Settle{e})
+					if e.Outcome != slice.Unknown {
+						t.Errorf("no reply, and the settle has %v", e.Outcome)
+					}
+					return e.Err
+				},
+				"heartbeat": func(ctx context.Context) error {
+					f := &slice.Fleet{Limiter: "api"}
+					s.Heartbeat(ctx, "m", time.Second, []*slice.Fleet{f})
+					return f.Err
+				},
+			} {
+				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+				start := time.Now()
+				err := run(ctx)
+				cancel()
+				if took := time.Since(start); err == nil || took > 2*time.Second {
+					t.Errorf("%s: %v after %v, want an error after 100 ms", call, err, took)
+				}
+			}
+		})
+	}
+}
+
+func settled(s *Store, e *slice.Settle) slice.Outcome {
+	s.Settle(context.Background(), []*slice.Settle{e})
+	return e.Outcome
+}
