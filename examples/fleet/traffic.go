@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/zipf"
 )
 
 // traffic is the requests that one node is offered: a Poisson stream that does
@@ -21,7 +22,7 @@ type traffic struct {
 	length  time.Duration
 	callers int
 	rng     *rand.Rand
-	keys    *zipf
+	keys    *zipf.Sampler
 
 	begin  time.Time // monotonic; beginUnix is the same moment
 	chunks [][]request
@@ -51,7 +52,7 @@ func newTraffic(j job, limiter *hybrid.Limiter) *traffic {
 		// Enough for every request to wait for Redis twice its longest.
 		callers: min(16+int(2*perNode*j.Config.Timeout.Seconds()), 10_000),
 		rng:     rand.New(rand.NewPCG(seed, uint64(j.Index))),
-		keys:    newZipf(j.Config.Keys, j.Config.Zipf),
+		keys:    zipf.New(j.Config.Keys, j.Config.Zipf),
 		due:     make(chan *request, 1024),
 		ended:   make(chan struct{}),
 	}
@@ -98,7 +99,7 @@ func (t *traffic) next(due time.Duration) *request {
 		t.chunks = append(t.chunks, make([]request, 0, chunk))
 		last++
 	}
-	t.chunks[last] = append(t.chunks[last], request{Key: uint32(t.keys.draw(t.rng)), Lag: due})
+	t.chunks[last] = append(t.chunks[last], request{Key: uint32(t.keys.Draw(t.rng)), Lag: due})
 	return &t.chunks[last][len(t.chunks[last])-1]
 }
 

@@ -53,6 +53,7 @@ var forTests = []string{
 	module + "/internal/modelcheck",
 	module + "/internal/redistest",
 	module + "/internal/oracle",
+	module + "/internal/zipf",
 	miniredis,
 	rapid,
 	"testing",
@@ -186,6 +187,7 @@ func TestViolationsAreFound(t *testing.T) {
 		{"hybrid.go", module + "/httplimit"},
 		{"hybrid.go", module + "/internal/oracle"},
 		{"hybrid.go", module + "/internal/ledger"},
+		{"hybrid.go", module + "/internal/zipf"},
 		{"syncer/a.go", module + "/internal/ledger"},
 		{"internal/ledger/a.go", module + "/exact"},
 		{"internal/ledger/a.go", goRedis + "/v9"},
@@ -231,6 +233,7 @@ func TestRightDirectionsPass(t *testing.T) {
 		{"internal/redistest/a.go", "testing"},
 		{"internal/ledger/a.go", module + "/slice"},
 		{"lab/sim/a.go", module + "/internal/ledger"},
+		{"lab/sim/a.go", module + "/internal/zipf"},
 		{"slice/testdata/a.go", goRedis + "/v9"},
 	} {
 		files := 0

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/hybridlimit/hybrid/internal/zipf"
 )
 
 // Place is the rule by which a request finds its node. It is comparable; its
@@ -68,7 +70,7 @@ func (p *Place) Set(s string) error {
 type placer struct {
 	rng    *rand.Rand
 	tokens func(node int, key string) int64 // nil if nobody knows
-	zipf   *zipf
+	zipf   *zipf.Sampler
 }
 
 const hopEvery = 6 * time.Second
@@ -89,7 +91,7 @@ func (c *placer) choose(p Place, nodes []int, since time.Duration, key string) i
 			return c.poorest(nodes, key)
 		}
 	case zipfNodes:
-		return nodes[c.ranks(n, p.skew).draw(c.rng)-1]
+		return nodes[c.ranks(n, p.skew).Draw(c.rng)-1]
 	}
 	return nodes[c.rng.IntN(n)]
 }
@@ -110,9 +112,9 @@ func (c *placer) poorest(nodes []int, key string) int {
 	return at
 }
 
-func (c *placer) ranks(n int, skew float64) *zipf {
-	if c.zipf == nil || c.zipf.n != float64(n) || c.zipf.s != skew {
-		c.zipf = newZipf(n, skew)
+func (c *placer) ranks(n int, skew float64) *zipf.Sampler {
+	if c.zipf == nil || !c.zipf.Is(n, skew) {
+		c.zipf = zipf.New(n, skew)
 	}
 	return c.zipf
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+
+	"github.com/hybridlimit/hybrid/internal/zipf"
 )
 
 // population is the keys that requests are for, numbered from 0 on, the most
@@ -16,7 +18,7 @@ import (
 // it as make so many requests, and at least one.
 type population struct {
 	rng    *rand.Rand
-	zipf   *zipf
+	zipf   *zipf.Sampler
 	strata []stratum
 	ends   []float64 // of the strata's parts of the requests, cumulated
 	skew   float64
@@ -34,7 +36,7 @@ type stratum struct {
 func (e Experiment) population() *population {
 	p := &population{rng: e.random("keys"), skew: e.Skew, count: e.Keys, part: 1}
 	if e.Sample == 0 {
-		p.zipf = newZipf(e.Keys, e.Skew)
+		p.zipf = zipf.New(e.Keys, e.Skew)
 		p.strata = []stratum{{weight: 1}}
 		return p
 	}
@@ -87,7 +89,7 @@ func (p *population) draw() int32 {
 	case p.count == 1:
 		return 0
 	}
-	return int32(p.zipf.draw(p.rng) - 1)
+	return int32(p.zipf.Draw(p.rng) - 1)
 }
 
 // drawSampled draws a stratum, then one of its keys by rejection: none of them is
