@@ -38,6 +38,7 @@ type contact struct {
 	intent   intent    // what that settle is for, as far as it is not for needs
 	waiting  []*waiter // callers for the next settle
 	sent     []*waiter // callers whose needs the settle under way carries
+	since    int64     // ns, when somebody began to wait for the settle queued or under way
 	sentAt   int64     // ns, before the call entered the client
 
 	demand  demand

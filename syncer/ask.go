@@ -82,7 +82,11 @@ func (a *Account) join(n int64) (w *waiter, v Verdict, ok bool, err error) {
 	if v, ok := a.local(n, now); ok {
 		return nil, v, true, nil
 	}
-	if s.breaker.open.Load() {
+	late := a.overdue(now)
+	if late {
+		s.breaker.failing(now, errTimeout) // as it would be when it had waited
+	}
+	if late || s.breaker.open.Load() {
 		c.earn(1)
 		return nil, a.fall(n, now), true, nil
 	}
@@ -90,6 +94,14 @@ func (a *Account) join(n int64) (w *waiter, v Verdict, ok bool, err error) {
 	c.waiting = append(c.waiting, w)
 	a.start(intent{})
 	return w, v, true, nil
+}
+
+// overdue reports whether the callers of the settle under way have waited for as
+// long as one may: whoever comes now would wait for nothing, and for longer than
+// they did where a part of the store is away. The caller holds mu.
+func (a *Account) overdue(now int64) bool {
+	c := a.contact
+	return c.inflight && !c.lazy && now-c.since > int64(a.lim.s.cfg.StoreTimeout)
 }
 
 // local decides a request from what may have arrived since the caller looked:
@@ -164,6 +176,7 @@ func (a *Account) start(in intent) {
 	default:
 		c.inflight, c.intent = true, in
 	}
+	c.since = a.lim.s.Now()
 	a.lim.s.dispatch.submit(a)
 }
 

@@ -204,3 +204,28 @@ func TestARetiredAccountAsksToBeLookedUpAgain(t *testing.T) {
 		a.Unlink()
 	})
 }
+
+// Who comes when others have waited in vain for the settle under way does not
+// wait as well. The settle of another key is another matter.
+func TestNobodyWaitsForAnOverdueSettle(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(10, time.Second), exactly)
+		w.must("all is well", allow(l, "k", 1), true, byStore)
+		w.store.onCall(func(batch []*slice.Settle) {
+			if batch[0].Account == "l/k" {
+				time.Sleep(500 * time.Millisecond)
+			}
+		})
+		for i, wait := range []time.Duration{20 * time.Millisecond, 0, 0} {
+			began := time.Now()
+			w.must("a request of a key that is not answered for", allow(l, "k", 1), true, byPolicy)
+			equal(t, "its wait", time.Since(began), wait)
+			time.Sleep(time.Millisecond)
+			w.must("another key", allow(l, string(rune('a'+i)), 1), true, byStore)
+		}
+		equal(t, "changes of the breaker", len(w.changes()), 0)
+		time.Sleep(500 * time.Millisecond)
+		w.store.onCall(nil)
+		w.must("answered again", allow(l, "k", 1), true, byStore)
+	})
+}

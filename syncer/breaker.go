@@ -1,6 +1,7 @@
 package syncer
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type breaker struct {
 	mu       sync.Mutex
 	failed   int   // calls since the last one that was answered in time
 	failedAt int64 // ns, when the first of them must have begun to wait
+	cause    error // of the last of them that failed by more than the time it took
 	second   int64 // the second that calls and slow belong to
 	calls    int
 	slow     int
@@ -41,7 +43,7 @@ func (b *breaker) succeeded(now, took int64) {
 		b.count(now, true)
 		return
 	}
-	b.failed = 0
+	b.failed, b.cause = 0, nil
 	b.count(now, false)
 	b.turn(false, nil)
 }
@@ -54,8 +56,11 @@ func (b *breaker) failing(now int64, err error) {
 		b.failedAt = now - b.timeout
 	}
 	b.failed++
+	if !errors.Is(err, errTimeout) {
+		b.cause = err
+	}
 	if b.failed >= leastFailures && now-b.failedAt >= 2*b.timeout {
-		b.turn(true, err)
+		b.turn(true, firstError(b.cause, err))
 	}
 }
 

@@ -164,3 +164,22 @@ func TestEachSecondIsJudgedAlone(t *testing.T) {
 		t.Errorf("turned %v", b.turns)
 	}
 }
+
+// Callers run out of time before a client that tries again says why. The cause is
+// what it said, if it has said it.
+func TestTheCauseIsWhatTheClientSaid(t *testing.T) {
+	b, refused := newBench(), errors.New("connection refused")
+	b.refused(time.Second, refused)
+	b.bad(1020 * time.Millisecond)
+	b.bad(1040 * time.Millisecond)
+	if len(b.causes) != 1 || !errors.Is(b.causes[0], refused) {
+		t.Errorf("turned %v because of %v", b.turns, b.causes)
+	}
+	b.ok(2*time.Second, time.Millisecond)
+	for i := range 3 {
+		b.bad(3*time.Second + time.Duration(i)*breakerTimeout)
+	}
+	if len(b.causes) != 3 || !errors.Is(b.causes[2], errTimeout) {
+		t.Errorf("turned %v because of %v", b.turns, b.causes)
+	}
+}

@@ -47,6 +47,9 @@ const (
 	leastPatience = time.Second
 )
 
+// patience is how long a call may take.
+func (s *Syncer) patience() time.Duration { return max(leastPatience, s.cfg.StoreTimeout) }
+
 // submit queues an account whose settle was started. It never blocks.
 func (d *dispatch) submit(a *Account) {
 	d.mu.Lock()
@@ -177,9 +180,11 @@ func (d *dispatch) send(batch []queued) {
 		}
 	}
 	if len(said) > 0 {
-		timer := time.AfterFunc(max(leastPatience, d.s.cfg.StoreTimeout), f.abandon)
+		timer := time.AfterFunc(d.s.patience(), f.abandon) // the context may be looked at too late
 		defer timer.Stop()
-		d.s.store.Settle(context.Background(), said)
+		ctx, cancel := context.WithTimeout(context.Background(), d.s.patience())
+		defer cancel()
+		d.s.store.Settle(ctx, said)
 		d.s.Counts.Calls.Add(1)
 	}
 	if f.landed.CompareAndSwap(false, true) {
@@ -197,7 +202,7 @@ func (q queued) prepare(now int64) (st *slice.Settle, ok bool) {
 		if a.contact == nil || !a.contact.lazy {
 			return nil, false
 		}
-		a.contact.lazy = false
+		a.contact.lazy, a.contact.since = false, now
 	}
 	return a.prepare(now), true
 }
@@ -208,7 +213,11 @@ func (f *flight) land(said []*slice.Settle) {
 		f.s.judgeCall(said, f.sentAt)
 	}
 	for i, a := range f.accounts {
-		a.apply(f.settles[i])
+		st := f.settles[i]
+		a.apply(st)
+		if st != nil && st.Lone && f.s.cfg.Poisoned != nil {
+			f.s.cfg.Poisoned(a.lim.name, a.key, st.Err)
+		}
 	}
 }
 

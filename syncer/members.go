@@ -69,7 +69,9 @@ func (m *members) beatSome(limiters []*Limiter) {
 	}
 	sentAt := s.Now()
 	alive := time.AfterFunc(s.cfg.StoreTimeout, func() { s.breaker.failing(s.Now(), errTimeout) })
-	s.store.Heartbeat(context.Background(), s.cfg.Member, memberTTL, fleets)
+	ctx, cancel := context.WithTimeout(context.Background(), m.patience())
+	defer cancel()
+	s.store.Heartbeat(ctx, s.cfg.Member, memberTTL, fleets)
 	inTime := alive.Stop()
 	now := s.Now()
 	answered, err := false, error(nil)
@@ -91,6 +93,15 @@ func (m *members) beatSome(limiters []*Limiter) {
 	case inTime:
 		s.breaker.failing(now, err)
 	}
+}
+
+// patience is how long a heartbeat may take. A probe that gets no answer must not
+// stand in the way of the next one.
+func (m *members) patience() time.Duration {
+	if m.s.breaker.open.Load() {
+		return max(2*m.s.cfg.StoreTimeout, m.s.cfg.SyncInterval)
+	}
+	return m.s.patience()
 }
 
 // joined takes over a heartbeat's answer. The floor of a new registration

@@ -21,6 +21,10 @@ type Config struct {
 	MaxKeys      int
 	Logger       *slog.Logger
 	Changed      func(open bool, cause error) // the breaker turned; must not block
+
+	// Poisoned, if not nil, is told that the store refused one account alone. It
+	// must not block; it is called from any goroutine, at every such answer.
+	Poisoned func(limiter, key string, err error)
 }
 
 // Syncer is one node: one loop and one dispatcher for all its limiters.
@@ -141,7 +145,9 @@ func (s *Syncer) sync() {
 		holding := s.agenda.len() > 0 // before the loop takes what is due
 		s.background(func() {
 			defer s.syncing.Store(false)
-			s.recall.sync(context.Background(), holding)
+			ctx, cancel := context.WithTimeout(context.Background(), s.patience())
+			defer cancel()
+			s.recall.sync(ctx, holding)
 		})
 	}
 	if !s.breaker.open.Load() {
