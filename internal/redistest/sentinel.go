@@ -6,59 +6,92 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Sentinel is a primary with one replica, watched by one sentinel that fails
-// over half a second after the primary has gone.
+// Sentinel is a primary with replicas, watched by sentinels that fail over half a
+// second after the primary has gone.
 type Sentinel struct {
-	Master           string // the name by which the sentinel knows the primary
-	Primary, Replica *Server
-	Sentinel         *Server
+	Master    string // the name by which the sentinels know the primary
+	Primary   *Server
+	Replicas  []*Server
+	Sentinels []*Server
 }
 
-// StartSentinel starts the three processes and waits until they know each other.
-func StartSentinel(t testing.TB) *Sentinel {
+// StartSentinel starts a primary, a replica and a sentinel, and waits until they
+// know each other.
+func StartSentinel(t testing.TB) *Sentinel { return StartSentinels(t, 1, 1) }
+
+// StartSentinels starts a primary with that many replicas and that many sentinels,
+// of which a majority decides, and waits until all know each other. The primary
+// gets the extra arguments.
+func StartSentinels(t testing.TB, replicas, sentinels int, args ...string) *Sentinel {
 	t.Helper()
 	need(t, "redis-sentinel")
-	s := &Sentinel{Master: "main", Primary: Start(t)}
-	s.Replica = StartReplica(t, s.Primary)
-	host, port := hostPort(s.Primary.Addr)
-	own := freePort(t)
-	conf := filepath.Join(t.TempDir(), "sentinel.conf")
-	must(t, os.WriteFile(conf, fmt.Appendf(nil,
-		"port %d\nbind 127.0.0.1\nsentinel monitor %s %s %s 1\nsentinel down-after-milliseconds %s 500\nsentinel failover-timeout %s 3000\n",
-		own, s.Master, host, port, s.Master, s.Master), 0o600))
-	s.Sentinel = launch(t, "redis-sentinel", own, conf)
-	rdb := redis.NewSentinelClient(&redis.Options{Addr: s.Sentinel.Addr})
-	t.Cleanup(func() { _ = rdb.Close() })
-	Eventually(t, "the sentinel knows the replica", func() bool {
-		m := rdb.Master(context.Background(), s.Master).Val()
-		n, _ := strconv.Atoi(m["num-slaves"])
-		return n == 1
-	})
+	s := &Sentinel{Master: "main", Primary: Start(t, args...)}
+	for range replicas {
+		s.Replicas = append(s.Replicas, StartReplica(t, s.Primary))
+	}
+	for range sentinels {
+		s.Sentinels = append(s.Sentinels, s.watch(t, sentinels/2+1))
+	}
+	for _, one := range s.Sentinels {
+		rdb := redis.NewSentinelClient(&redis.Options{Addr: one.Addr})
+		t.Cleanup(func() { _ = rdb.Close() })
+		Eventually(t, "a sentinel knows all", func() bool {
+			m := rdb.Master(context.Background(), s.Master).Val()
+			return m["num-slaves"] == strconv.Itoa(replicas) && m["num-other-sentinels"] == strconv.Itoa(sentinels-1)
+		})
+	}
 	return s
 }
 
-// StartReplica starts a server that replicates primary, and waits until it is in sync.
-func StartReplica(t testing.TB, primary *Server) *Server {
+// watch starts one sentinel.
+func (s *Sentinel) watch(t testing.TB, quorum int) *Server {
 	t.Helper()
-	host, port := hostPort(primary.Addr)
-	r := Start(t, "--replicaof", host, port)
-	rdb := r.Client(t)
-	Eventually(t, "the replica is in sync", func() bool {
-		return strings.Contains(rdb.Info(context.Background(), "replication").Val(), "master_link_status:up")
-	})
-	return r
+	host, port := hostPort(s.Primary.Addr)
+	for range 10 {
+		own := freePort(t)
+		conf := filepath.Join(t.TempDir(), "sentinel.conf")
+		must(t, os.WriteFile(conf, fmt.Appendf(nil,
+			"port %d\nbind 127.0.0.1\nsentinel monitor %s %s %s %d\nsentinel down-after-milliseconds %s 500\nsentinel failover-timeout %s 3000\n",
+			own, s.Master, host, port, quorum, s.Master, s.Master), 0o600))
+		one := launch(t, "redis-sentinel", own, conf)
+		if one.answers() {
+			return one
+		}
+		one.Kill() // most likely somebody else took the port
+	}
+	t.Fatal("redistest: redis-sentinel does not start")
+	return nil
+}
+
+// Current is the address of the primary, as the sentinels see it.
+func (s *Sentinel) Current() (string, error) {
+	rdb := redis.NewSentinelClient(&redis.Options{Addr: s.Sentinels[0].Addr})
+	defer rdb.Close()
+	at, err := rdb.GetMasterAddrByName(context.Background(), s.Master).Result()
+	if err != nil || len(at) != 2 {
+		return "", fmt.Errorf("redistest: the sentinel names no primary: %v, %w", at, err)
+	}
+	return at[0] + ":" + at[1], nil
+}
+
+// Addrs returns the addresses of the sentinels.
+func (s *Sentinel) Addrs() []string {
+	addrs := make([]string, len(s.Sentinels))
+	for i, one := range s.Sentinels {
+		addrs[i] = one.Addr
+	}
+	return addrs
 }
 
 // Client returns a failover client with default options, closed when the test ends.
 func (s *Sentinel) Client(t testing.TB) *redis.Client {
 	t.Helper()
-	rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Master, SentinelAddrs: []string{s.Sentinel.Addr}})
+	rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Master, SentinelAddrs: s.Addrs()})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
