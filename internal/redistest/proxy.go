@@ -15,15 +15,15 @@ type Proxy struct {
 	Addr string
 
 	target string
-	listen net.Listener
 	wg     sync.WaitGroup
 
-	mu    sync.Mutex
-	delay time.Duration // before each reply is passed on
-	hole  bool          // nothing is passed on
-	fault fault
-	hits  int
-	conns map[net.Conn]bool
+	mu     sync.Mutex
+	listen net.Listener  // nil while connections are refused
+	delay  time.Duration // before each reply is passed on
+	hole   bool          // nothing is passed on
+	fault  fault
+	hits   int
+	conns  map[net.Conn]bool
 }
 
 // fault happens to the next few requests that contain a text.
@@ -40,6 +40,7 @@ const (
 	cutBefore        // the connection is closed, the server never sees the request
 	cutAfter         // the server executes it; when it replies, the connection is closed
 	swallow          // the server executes it; the reply never arrives, the connection stays
+	tear             // the server executes it; half of the reply arrives, then the connection is reset
 )
 
 // NewProxy starts a proxy for the server at target until the test ends.
@@ -50,7 +51,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 		t.Fatal(err)
 	}
 	p := &Proxy{Addr: l.Addr().String(), target: target, listen: l, conns: make(map[net.Conn]bool)}
-	p.wg.Go(p.accept)
+	p.wg.Go(func() { p.accept(l) })
 	t.Cleanup(p.close)
 	return p
 }
@@ -71,6 +72,49 @@ func (p *Proxy) CutAfter(n int, text string) { p.set(func() { p.fault = fault{n,
 // Swallow lets the server execute the next n requests that contain text, and never passes a reply on.
 func (p *Proxy) Swallow(n int, text string) { p.set(func() { p.fault = fault{n, text, swallow} }) }
 
+// Tear lets the server execute the next n requests that contain text, passes half of what it replies on, and resets
+// the connection.
+func (p *Proxy) Tear(n int, text string) { p.set(func() { p.fault = fault{n, text, tear} }) }
+
+// Refuse resets all connections and lets none be made, as if nobody listened on the port; Accept ends that.
+func (p *Proxy) Refuse() {
+	p.set(func() {
+		if p.listen != nil {
+			_ = p.listen.Close()
+			p.listen = nil
+		}
+	})
+	p.Reset()
+}
+
+// Accept listens again on the same port.
+func (p *Proxy) Accept() error {
+	l, err := net.Listen("tcp", p.Addr)
+	if err != nil {
+		return err
+	}
+	p.set(func() { p.listen = l })
+	p.wg.Go(func() { p.accept(l) })
+	return nil
+}
+
+// Reset breaks all connections that there are.
+func (p *Proxy) Reset() {
+	p.set(func() {
+		for c := range p.conns {
+			reset(c)
+		}
+	})
+}
+
+// reset closes a connection so that its other end sees a reset.
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
 // Hits is how many requests met a fault.
 func (p *Proxy) Hits() int {
 	p.mu.Lock()
@@ -84,9 +128,9 @@ func (p *Proxy) set(change func()) {
 	change()
 }
 
-func (p *Proxy) accept() {
+func (p *Proxy) accept(listen net.Listener) {
 	for {
-		client, err := p.listen.Accept()
+		client, err := listen.Accept()
 		if err != nil {
 			return
 		}
@@ -103,12 +147,7 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) close() {
-	_ = p.listen.Close()
-	p.mu.Lock()
-	for c := range p.conns {
-		_ = c.Close()
-	}
-	p.mu.Unlock()
+	p.Refuse()
 	p.wg.Wait()
 }
 
@@ -137,6 +176,10 @@ type link struct {
 }
 
 func (l *link) close() {
+	l.proxy.set(func() {
+		delete(l.proxy.conns, l.client)
+		delete(l.proxy.conns, l.server)
+	})
 	_ = l.client.Close()
 	_ = l.server.Close()
 }
@@ -177,6 +220,10 @@ func (l *link) replies() {
 		l.mu.Unlock()
 		switch fate {
 		case cutAfter:
+			return
+		case tear:
+			_, _ = l.client.Write(buf[:n/2]) // it may be gone already
+			reset(l.client)
 			return
 		case swallow:
 			continue

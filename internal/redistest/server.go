@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,8 +24,12 @@ type Server struct {
 	Addr string
 	Dir  string // its working directory
 
+	binary string
+	args   []string
+
+	mu   sync.Mutex
 	cmd  *exec.Cmd
-	done chan struct{}
+	done chan struct{} // closed when cmd has ended
 }
 
 // Start runs redis-server with the given extra arguments until the test ends.
@@ -59,38 +65,93 @@ func need(t testing.TB, binary string) {
 
 func launch(t testing.TB, binary string, port int, args ...string) *Server {
 	t.Helper()
-	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Dir: t.TempDir(), done: make(chan struct{})}
-	out, err := os.Create(filepath.Join(s.Dir, "out.log"))
-	if err != nil {
+	s := &Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Dir: t.TempDir(), binary: binary, args: args}
+	if err := s.Launch(); err != nil {
 		t.Fatal(err)
 	}
-	s.cmd = exec.Command(binary, args...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.Dir, out, out
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = s.cmd.Wait() // killed, as a rule
-		_ = out.Close()
-		close(s.done)
-	}()
 	t.Cleanup(s.Kill)
 	return s
 }
 
+// Launch runs the process again, on the same port and in the same directory,
+// with further arguments for this time. It does not wait until the server
+// answers. The process before it must have been killed.
+func (s *Server) Launch(args ...string) error {
+	out, err := os.OpenFile(s.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(s.binary, append(s.args[:len(s.args):len(s.args)], args...)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, out, out
+	if err := cmd.Start(); err != nil {
+		_ = out.Close()
+		return err
+	}
+	done := make(chan struct{})
+	s.mu.Lock()
+	s.cmd, s.done = cmd, done
+	s.mu.Unlock()
+	go func() {
+		_ = cmd.Wait() // killed, as a rule
+		_ = out.Close()
+		close(done)
+	}()
+	return nil
+}
+
+// Restart runs a killed server again, and waits until it answers. It has the
+// data that the killed one has left in its directory.
+func (s *Server) Restart(args ...string) error {
+	if err := s.Launch(args...); err != nil {
+		return err
+	}
+	if !s.answers() {
+		return fmt.Errorf("redistest: %s does not answer after its restart", s.binary)
+	}
+	return nil
+}
+
+// process returns what runs now.
+func (s *Server) process() (*exec.Cmd, chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cmd, s.done
+}
+
 // Kill ends the process at once. It may be called more than once.
 func (s *Server) Kill() {
-	_ = s.cmd.Process.Signal(syscall.SIGCONT) // it may be stopped; an error means it is gone
-	_ = s.cmd.Process.Kill()
-	<-s.done
+	cmd, done := s.process()
+	_ = cmd.Process.Signal(syscall.SIGCONT) // it may be stopped; an error means it is gone
+	_ = cmd.Process.Kill()
+	<-done
 }
 
 // Stop freezes the process, Continue wakes it.
-func (s *Server) Stop() error     { return s.cmd.Process.Signal(syscall.SIGSTOP) }
-func (s *Server) Continue() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
+func (s *Server) Stop() error     { return s.signal(syscall.SIGSTOP) }
+func (s *Server) Continue() error { return s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) error {
+	cmd, _ := s.process()
+	return cmd.Process.Signal(sig)
+}
 
 // PID is the process id.
-func (s *Server) PID() int { return s.cmd.Process.Pid }
+func (s *Server) PID() int {
+	cmd, _ := s.process()
+	return cmd.Process.Pid
+}
+
+func (s *Server) log() string { return filepath.Join(s.Dir, "out.log") }
+
+// LogTail returns the last lines of what the process has written.
+func (s *Server) LogTail(lines int) string {
+	text, err := os.ReadFile(s.log())
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
 
 // Client returns a client with default options, closed when the test ends.
 func (s *Server) Client(t testing.TB) *redis.Client {
@@ -108,9 +169,10 @@ func (s *Server) answers() bool {
 }
 
 func (s *Server) wait(ready func() bool) bool {
+	_, done := s.process()
 	for range 500 {
 		select {
-		case <-s.done:
+		case <-done:
 			return false
 		case <-time.After(10 * time.Millisecond):
 		}
