@@ -20,8 +20,8 @@ type Check struct {
 // the others gave is put back. The Result is that of the limit that denied, or
 // of the tightest one if all admit.
 //
-// Each of them that needs Redis waits for StoreTimeout at most, one after the
-// other. Limits that this node can deny from memory are looked at first, so that a
+// Those that need Redis are asked one after the other, and wait for StoreTimeout
+// in all at most. Limits that this node can deny from memory are looked at first, so that a
 // denial by one does not wear the slices of the others.
 //
 // It fails like AllowN, and with ErrInvalidOption for a Limiter that is nil or
@@ -44,7 +44,7 @@ func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
 			return r, nil
 		}
 	}
-	return takeAll(ctx, checks)
+	return takeAll(ctx, checks, n.sync.Now()+int64(n.opts.StoreTimeout))
 }
 
 // denied answers a check from memory, if its limit denies.
@@ -59,13 +59,13 @@ func (c *Check) denied() (Result, bool) {
 	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, c.N, now), ok
 }
 
-// takeAll takes from each limit in turn, and puts back what it took when one
-// denies or fails.
-func takeAll(ctx context.Context, checks []Check) (Result, error) {
+// takeAll takes from each limit in turn, waits for Redis until a moment of the
+// node's clock, and puts back what it took when one denies or fails.
+func takeAll(ctx context.Context, checks []Check, until int64) (Result, error) {
 	taken := make([]Result, 0, len(checks))
 	tightest := Result{Allowed: true}
 	for i, c := range checks {
-		r, err := c.Limiter.AllowN(ctx, c.Key, c.N)
+		r, err := c.Limiter.decide(ctx, c.Key, c.N, until)
 		if err != nil || !r.Allowed {
 			for j, t := range taken {
 				checks[j].putBack(t)

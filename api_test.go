@@ -272,6 +272,32 @@ func TestAllowAllIsAllOrNothing(t *testing.T) {
 }
 
 // A key that is longer than cells hold has one account, whoever asks for it.
+// However many limits a request must pass, it waits for StoreTimeout once.
+func TestAllowAllWaitsOnce(t *testing.T) {
+	var slow atomic.Bool
+	setup := single(PerHour(100))
+	setup.rtt = func() time.Duration {
+		if slow.Load() {
+			return time.Second
+		}
+		return time.Millisecond
+	}
+	inBubble(t, setup, func(f *fleet) {
+		var checks []Check
+		for _, name := range []string{"a", "b", "c", "d"} {
+			checks = append(checks, Check{Limiter: f.limiterOf(name, PerHour(100), Exact), Key: "k"})
+		}
+		time.Sleep(time.Second)
+		slow.Store(true)
+		start := time.Now()
+		r, err := f.nodes[0].AllowAll(context.Background(), checks...)
+		if took := time.Since(start); err != nil || r.Path != PathFallback || took != 20*time.Millisecond {
+			t.Errorf("%+v, %v after %v, want an answer by policy after 20 ms", r, err, took)
+		}
+		slow.Store(false)
+	})
+}
+
 func TestLongKeysShareOneAccount(t *testing.T) {
 	inBubble(t, single(PerHour(10)), func(f *fleet) {
 		key := strings.Repeat("long ", 40)

@@ -39,7 +39,7 @@ func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (Result, erro
 			}
 		}
 	}
-	return l.decide(ctx, key, n)
+	return l.decide(ctx, key, n, 0)
 }
 
 // take takes from the slice. The take that reaches the low-water mark asks for
@@ -52,8 +52,9 @@ func (l *Limiter) take(a *syncer.Account, n int64) (left int64, ok bool) {
 	return left, ok
 }
 
-// decide is the slow path: everything but a take from the slice.
-func (l *Limiter) decide(ctx context.Context, key string, n int64) (Result, error) {
+// decide is the slow path: everything but a take from the slice. It waits for Redis
+// until a moment of the node's clock or, if that is 0, for StoreTimeout.
+func (l *Limiter) decide(ctx context.Context, key string, n, until int64) (Result, error) {
 	if err := check(key, n); err != nil {
 		return Result{}, err
 	}
@@ -65,7 +66,7 @@ func (l *Limiter) decide(ctx context.Context, key string, n int64) (Result, erro
 		if l.core.Closed() {
 			return Result{}, ErrClosed
 		}
-		r, ok, err := l.judge(ctx, l.core.Account(cell, key), n)
+		r, ok, err := l.judge(ctx, l.core.Account(cell, key), n, until)
 		if ok {
 			return l.shadow(r, err), err
 		}
@@ -74,7 +75,7 @@ func (l *Limiter) decide(ctx context.Context, key string, n int64) (Result, erro
 
 // judge asks in the order of cost: slice, memo, floor, Redis. ok is false if
 // the account was retired in the meantime.
-func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n int64) (r Result, ok bool, err error) {
+func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n, until int64) (r Result, ok bool, err error) {
 	if _, ok := l.take(a, n); ok {
 		return describe(a, Result{Allowed: true, Path: PathSlice}, n, l.node.sync.Now()), true, nil
 	}
@@ -89,7 +90,7 @@ func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n int64) (r Resu
 	if a.TakeFloor(n, now) {
 		return describe(a, Result{Allowed: true, Path: PathFloor}, n, now), true, nil
 	}
-	v, ok, err := a.Ask(ctx, n)
+	v, ok, err := a.Ask(ctx, n, until)
 	if !ok || err != nil {
 		return Result{}, ok, err
 	}

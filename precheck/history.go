@@ -64,6 +64,21 @@ func (h *History) M() int {
 	return p.segments[len(p.segments)-1].m
 }
 
+// Largest returns the largest M that was in force at a moment or after it.
+func (h *History) Largest(since int64) int {
+	p := h.past.Load()
+	most := p.segments[len(p.segments)-1].m
+	for i, s := range p.segments[:len(p.segments)-1] {
+		if p.segments[i+1].from > since {
+			most = max(most, s.m)
+		}
+	}
+	if p.segments[0].from > since {
+		most = max(most, p.lost)
+	}
+	return most
+}
+
 // Share returns this node's present share of whole: the floor that a key may
 // have now.
 func (h *History) Share(whole Size) Size { return share(whole, h.M()) }

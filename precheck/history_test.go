@@ -135,3 +135,21 @@ func TestHistoryIsReadWhileItChanges(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestLargest(t *testing.T) {
+	var h History
+	h.Set(0, 3)
+	h.Set(10, 8)
+	h.Set(20, 2)
+	for since, want := range map[int64]int{-5: 8, 0: 8, 19: 8, 20: 2, 30: 2} {
+		if got := h.Largest(since); got != want {
+			t.Errorf("the largest fleet since %d had %d nodes, want %d", since, got, want)
+		}
+	}
+	for i := range int64(maxSegments) {
+		h.Set(30+i, int(2+i%2))
+	}
+	if got := h.Largest(5); got != 8 {
+		t.Errorf("a fleet that is no longer kept in detail: %d, want 8", got)
+	}
+}

@@ -33,24 +33,29 @@ type waiter struct {
 }
 
 // Ask decides a request that neither the slice nor a memory could: it joins the
-// account's next settle and waits for its reply, for StoreTimeout at most. After
-// that, and at once while the breaker is open, the failure policy decides.
+// account's next settle and waits for its reply, until a moment (ns) or, if that is
+// 0, for StoreTimeout. After that, and at once while the breaker is open, the failure
+// policy decides.
 //
 // A caller whose ctx ends gets its error and disturbs nobody else; if the settle
 // was under way its tokens may have been charged.
 //
 // ok is false if the account was retired: the caller must look the key up again.
-func (a *Account) Ask(ctx context.Context, n int64) (v Verdict, ok bool, err error) {
+func (a *Account) Ask(ctx context.Context, n, until int64) (v Verdict, ok bool, err error) {
 	s := a.lim.s
 	if err := ctx.Err(); err != nil {
 		return Verdict{}, true, err
 	}
-	w, v, ok, err := a.join(n)
+	w, v, ok, err := a.join(n, until)
 	if w == nil {
 		return v, ok, err
 	}
 	a.lim.Counts.Blocked.Add(1)
-	timer := time.NewTimer(s.cfg.StoreTimeout)
+	wait := s.cfg.StoreTimeout
+	if until != 0 {
+		wait = time.Duration(until - s.Now())
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case v = <-w.done:
@@ -66,7 +71,7 @@ func (a *Account) Ask(ctx context.Context, n int64) (v Verdict, ok bool, err err
 
 // join queues a request for the next settle. It returns no waiter if the
 // request can be decided now.
-func (a *Account) join(n int64) (w *waiter, v Verdict, ok bool, err error) {
+func (a *Account) join(n, until int64) (w *waiter, v Verdict, ok bool, err error) {
 	s := a.lim.s
 	now := s.Now()
 	a.mu.Lock()
@@ -86,7 +91,7 @@ func (a *Account) join(n int64) (w *waiter, v Verdict, ok bool, err error) {
 	if late {
 		s.breaker.failing(now, errTimeout) // as it would be when it had waited
 	}
-	if late || s.breaker.open.Load() {
+	if late || until != 0 && now >= until || s.breaker.open.Load() {
 		c.earn(1)
 		return nil, a.fall(n, now), true, nil
 	}

@@ -45,8 +45,8 @@ func (a *Account) PutBackFallback(n int64) (ok bool) {
 			return false
 		}
 		c.fallback -= float64(n)
-		if c.bucketAt != 0 {
-			c.bucket.Put(a.lim.s.Now(), n, a.fallbackSize())
+		if now := a.lim.s.Now(); c.bucketAt != 0 {
+			c.bucket.Put(now, n, a.fallbackSize(now))
 		}
 		return true
 	})

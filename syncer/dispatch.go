@@ -23,7 +23,7 @@ type dispatch struct {
 	mu    sync.Mutex
 	ready []queued
 	later []queued      // nobody waits for these
-	quota int           // how many of them may go by themselves until the next tick
+	quota int           // how many calls may go with nothing but these until the next tick
 	calls int           // goroutines that call the store
 	idle  chan struct{} // closed when calls falls to 0 while somebody waits
 }
@@ -38,9 +38,13 @@ type queued struct {
 const (
 	mostCalls = 8  // calls under way at once
 	mostBatch = 64 // accounts in one call
-	// ownPerTick bounds the settles of the node's own accord that a tick sends
-	// in calls of their own.
-	ownPerTick = 16 * mostBatch
+	// ownPerTick bounds the calls per tick that carry nothing but settles of the
+	// node's own accord.
+	ownPerTick = 16
+	// After an outage it is one for so long: each key that was asked for has
+	// something to tell, on each node, and a store that is just back would be
+	// overrun. Callers are served first, and take the debts of their keys along.
+	convalescence = int64(time.Minute)
 	// leastPatience is how long a settle may at least stay in flight before its
 	// outcome counts as unknown. It is longer than callers usually wait, or
 	// every hiccup of the store would make all slices in flight unknown.
@@ -65,12 +69,13 @@ func (d *dispatch) submitLater(a *Account) {
 	d.later = append(d.later, queued{account: a, lazy: true})
 }
 
-// tick allows so many more settles of the node's own accord to go by themselves,
-// and sends what waits. After an outage all keys have something to tell: they
-// must not stand before those who wait.
+// tick allows so many more calls that nobody waits for, and sends what waits.
 func (d *dispatch) tick() {
 	d.mu.Lock()
 	d.quota = ownPerTick
+	if back := d.s.backAt.Load(); back != 0 && d.s.Now()-back < convalescence {
+		d.quota = 1
+	}
 	d.mu.Unlock()
 	d.nudge()
 }
@@ -79,8 +84,7 @@ func (d *dispatch) tick() {
 func (d *dispatch) nudge() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := min(len(d.later), d.quota)
-	for range (n + mostBatch - 1) / mostBatch {
+	for range min((len(d.later)+mostBatch-1)/mostBatch, d.quota) {
 		d.call()
 	}
 }
@@ -111,12 +115,12 @@ func (d *dispatch) take() []queued {
 	defer d.mu.Unlock()
 	waited := min(len(d.ready), mostBatch)
 	room := mostBatch - waited
-	if waited == 0 {
-		room = min(room, d.quota)
+	if waited == 0 && d.quota == 0 {
+		room = 0
 	}
 	others := min(len(d.later), room)
-	if waited == 0 {
-		d.quota -= others
+	if waited == 0 && others > 0 {
+		d.quota--
 	}
 	if waited+others == 0 {
 		d.finish()

@@ -30,7 +30,7 @@ func (a *Account) fall(n, now int64) Verdict {
 	switch a.lim.policy {
 	case FailOpen:
 		v.Allowed = true
-		c.fallback = min(c.fallback+float64(n), a.share(float64(a.Plan().Burst)))
+		c.fallback = min(c.fallback+float64(n), float64(a.Plan().Burst)/a.fleetLately(now))
 	case FailClosed:
 		v.Retry = ProbeInterval
 	default:
@@ -45,7 +45,7 @@ func (a *Account) fall(n, now int64) Verdict {
 
 // fallLocal admits from the node's fair share.
 func (a *Account) fallLocal(n, now int64) (bool, time.Duration) {
-	size := a.fallbackSize()
+	size := a.fallbackSize(now)
 	if float64(n) > size.Cap {
 		return false, ProbeInterval
 	}
@@ -61,20 +61,29 @@ func (a *Account) fallLocal(n, now int64) (bool, time.Duration) {
 	return true, 0
 }
 
-// share divides among the live nodes.
-func (a *Account) share(tokens float64) float64 { return tokens / float64(a.lim.history.M()) }
+// shrinkMemory is how long a fleet that has shrunk keeps its shares: nodes that
+// lose the store one after the other vanish for those that still have it, and go on
+// admitting their own.
+const shrinkMemory = int64(10 * time.Minute)
+
+// fleetLately returns the largest fleet of the last ten minutes.
+func (a *Account) fleetLately(now int64) float64 {
+	return float64(a.lim.history.Largest(now - shrinkMemory))
+}
 
 // fallbackSize returns the node's share of the limit: B/M and r/M, both halved
-// for a window, where a full bucket and its refill add up. A share of less than
-// one token is no use to anybody: then as many nodes as there are whole tokens
-// get one each, chosen by a hash so that each key has other nodes.
-func (a *Account) fallbackSize() precheck.Size {
+// for a window, where a full bucket and its refill add up (half a token more of an
+// odd quota is never a whole one). A share of less than one token is no use to
+// anybody: then as many nodes as there are whole tokens get one each, chosen by a
+// hash so that each key has other nodes.
+func (a *Account) fallbackSize(now int64) precheck.Size {
 	plan := a.Plan()
 	whole := precheck.Size{Cap: float64(plan.Rule.Burst), Rate: plan.ratePerNano()}
 	if plan.Rule.Window > 0 {
 		whole = whole.Times(0.5)
+		whole.Cap = math.Ceil(whole.Cap)
 	}
-	m := float64(a.lim.history.M())
+	m := a.fleetLately(now)
 	if nodes := math.Floor(whole.Cap); nodes < m {
 		if nodes < 1 || float64(a.rank()) >= nodes {
 			return precheck.Size{}
@@ -94,7 +103,7 @@ func (a *Account) fallbackSize() precheck.Size {
 func (a *Account) fallbackStart(size precheck.Size, now int64) float64 {
 	start := size.Cap
 	if !a.told.full(now) {
-		start = min(start, a.share(float64(a.told.free.Load())))
+		start = min(start, float64(a.told.free.Load())/a.fleetLately(now))
 	}
 	if forgotten := a.lim.forgotten.Load(); forgotten != 0 {
 		start = min(start, size.Rate*float64(now-forgotten))
@@ -105,7 +114,7 @@ func (a *Account) fallbackStart(size precheck.Size, now int64) float64 {
 // fallbackLack returns what the bucket lacks, which is what the account may be
 // charged of its admissions: the rest has been earned again.
 func (a *Account) fallbackLack(now int64) float64 {
-	return a.contact.bucket.Lack(now, a.fallbackSize())
+	return a.contact.bucket.Lack(now, a.fallbackSize(now))
 }
 
 // rank returns the place of this node among the live ones for this key, by a

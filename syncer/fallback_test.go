@@ -78,6 +78,50 @@ func TestFailLocalInAWindow(t *testing.T) {
 	})
 }
 
+// Nobody may admit more than the quota between an edge and the next, and an odd
+// quota, one among them, is no reason to admit less.
+func TestFailLocalOfAnOddWindow(t *testing.T) {
+	for quota := int64(1); quota <= 5; quota++ {
+		outage(t, 1, func(t *testing.T, w *world) {
+			l := w.limiter(fixed(quota, 10*time.Second), strict)
+			w.down()
+			for window := range 6 {
+				admitted := int64(0)
+				for range 100 {
+					admitted += int64(count(l, "k", 1))
+					time.Sleep(99 * time.Millisecond)
+				}
+				if admitted > quota || window > 0 && admitted < quota/2 || window == 0 && admitted == 0 {
+					t.Errorf("%d admitted of a quota of %d in window %d", admitted, quota, window)
+				}
+			}
+		})
+	}
+}
+
+// Nodes that lose the store one after the other are no reason to admit more.
+func TestFailLocalOfAFleetThatShrinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newFake(t)
+		for i := range 9 {
+			store.join("l", fmt.Sprint("other", i))
+		}
+		w := newWorld(t, store, nil)
+		l := w.limiter(bucket(100, time.Hour), strict)
+		time.Sleep(time.Second)
+		equal(t, "nodes", l.Fleet(), 10)
+		time.Sleep(8 * time.Second) // the others' registrations lapse
+		equal(t, "nodes", l.Fleet(), 1)
+		w.down()
+		equal(t, "admitted", count(l, "k", 100), 10)
+		time.Sleep(10 * time.Minute)
+		equal(t, "admitted of another key, ten minutes later", count(l, "later", 100), 100)
+		store.fail(slice.Ran)
+		time.Sleep(5 * time.Second)
+		w.end()
+	})
+}
+
 // A key starts with its share of what was free when the store last spoke.
 func TestFailLocalStartsFromWhatWasTold(t *testing.T) {
 	outage(t, 4, func(t *testing.T, w *world) {

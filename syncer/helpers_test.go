@@ -147,7 +147,7 @@ func allowCtx(ctx context.Context, l *Limiter, key string, n int64) (answer, err
 		if a.TakeFloor(n, now) {
 			return answer{allowed: true, path: byFloor}, nil
 		}
-		v, ok, err := a.Ask(ctx, n)
+		v, ok, err := a.Ask(ctx, n, 0)
 		if err != nil {
 			return answer{}, err
 		}

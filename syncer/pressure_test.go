@@ -72,6 +72,38 @@ func TestCallersGoBeforeTheNodesOwnSettles(t *testing.T) {
 	})
 }
 
+// A store that is just back hears the debts of an outage bit by bit: one call per
+// tick and node, and callers as they come.
+func TestAfterAnOutageOneCallPerTick(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(100, 100*time.Hour), strict)
+		w.down()
+		const keys = 500
+		for i := range keys {
+			allow(l, fmt.Sprint("key", i), 1)
+		}
+		w.store.fail(slice.Ran)
+		for w.Down() {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second) // all debts are due
+		before := len(w.store.calls())
+		const ticks = 10
+		time.Sleep(ticks * w.cfg.SyncInterval)
+		if n := len(w.store.calls()) - before; n > ticks+1 {
+			t.Errorf("%d calls in %d ticks", n, ticks)
+		}
+		time.Sleep(time.Second)
+		told := 0
+		for _, st := range w.store.settled() {
+			if st.Usage.Fallback > 0 && st.Account != "probe/k" {
+				told++
+			}
+		}
+		equal(t, "debts told", told, keys)
+	})
+}
+
 // A key whose own limit falls gives back what it held under the higher one.
 func TestALoweredTierGivesItsSliceBack(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {

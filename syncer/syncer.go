@@ -50,6 +50,7 @@ type Syncer struct {
 
 	latency atomic.Int64 // ns, smoothed time of a call
 	clock   atomic.Int64 // µs, the store's clock less the node's; 0: never heard
+	backAt  atomic.Int64 // ns, when the last outage ended; 0: there was none
 
 	mu       sync.Mutex
 	limiters map[string]*Limiter
@@ -213,6 +214,8 @@ func (s *Syncer) windowLeft(period, now int64) (left time.Duration, known bool) 
 func (s *Syncer) turned(open bool, cause error) {
 	if open {
 		s.Counts.BreakerOpens.Add(1)
+	} else {
+		s.backAt.Store(max(s.Now(), 1))
 	}
 	s.members.soon()
 	s.cfg.Changed(open, cause)
