@@ -1,0 +1,271 @@
+package chaos
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hybridlimit/hybrid"
+)
+
+// This file is the promises, one check each. A check looks at what was recorded
+// and returns the ways in which it breaks the promise.
+
+// check is one promise.
+type check struct {
+	name   string
+	broken func(*outcome) []string
+}
+
+// promises are checked after every run.
+var promises = []check{
+	{"calls are punctual", lateCalls},
+	{"no call waits while the store is known to be down", waitingCalls},
+	{"no error reaches a caller", failedCalls},
+	{"the policy decides", wrongPolicy},
+	{"the bound holds", brokenBounds},
+	{"recovery is no second burst", secondBursts},
+	{"goroutines and connections are flat", leaks},
+	{"nodes see the outage", unseenOutages},
+	{"nodes recover within two ticks", slowRecoveries},
+	{"changes of state are told once", untoldChanges},
+	{"logs keep secrets", toldSecrets},
+}
+
+// violations returns all broken promises.
+func (o *outcome) violations() (all []string) {
+	for _, p := range promises {
+		list := p.broken(o)
+		for i, v := range list {
+			if i == 5 {
+				all = append(all, fmt.Sprintf("%s: and %d more", p.name, len(list)-i))
+				break
+			}
+			all = append(all, p.name+": "+v)
+		}
+	}
+	return all
+}
+
+// slack is what a call may take beyond StoreTimeout on an idle machine.
+const slack = 5 * time.Millisecond
+
+// lateCalls: no call takes longer than StoreTimeout and 5 ms, but for as much
+// as timers were late in the same time.
+func lateCalls(o *outcome) (bad []string) {
+	for i := range o.answers {
+		a := &o.answers[i]
+		over := a.took - o.timeout - slack
+		if over <= 0 {
+			continue
+		}
+		if grace := o.grace(a.at, a.end()); over > grace {
+			bad = append(bad, fmt.Sprintf("%v took %v, timers were %v late", describe(a), a.took, grace))
+		}
+	}
+	return bad
+}
+
+// waitingCalls: while its breaker is open a node answers at once.
+func waitingCalls(o *outcome) (bad []string) {
+	o.duringOutages(func(a *answer) {
+		over := a.took - slack
+		if over <= 0 {
+			return
+		}
+		if grace := o.grace(a.at, a.end()); over > grace {
+			bad = append(bad, fmt.Sprintf("%v took %v, timers were %v late", describe(a), a.took, grace))
+		}
+	})
+	return bad
+}
+
+// duringOutages calls visit with each answer to a call that began and ended
+// while its node did not wait for the store.
+func (o *outcome) duringOutages(visit func(*answer)) {
+	for node := range o.nodes {
+		for _, out := range o.outages(node) {
+			for i := range o.answers {
+				if a := &o.answers[i]; a.node == node && a.at > out.from && a.end() < out.to {
+					visit(a)
+				}
+			}
+		}
+	}
+}
+
+func failedCalls(o *outcome) (bad []string) {
+	for i := range o.answers {
+		if a := &o.answers[i]; a.err != nil {
+			bad = append(bad, fmt.Sprintf("%v: %v", describe(a), a.err))
+		}
+	}
+	return bad
+}
+
+// wrongPolicy: answers by policy are what the policy says; while a node does not
+// wait for the store nothing else but its own memory answers; and a store that
+// works is asked.
+func wrongPolicy(o *outcome) (bad []string) {
+	fallbacks, asked := 0, 0
+	for i := range o.answers {
+		a := &o.answers[i]
+		if a.end() >= o.began && a.at <= o.ready {
+			asked++
+		}
+		if a.path != hybrid.PathFallback {
+			continue
+		}
+		if !o.stalled(a.at, a.end()) {
+			fallbacks++
+		}
+		if why := against(a); why != "" {
+			bad = append(bad, fmt.Sprintf("%v: %s", describe(a), why))
+		}
+		if a.end() < o.began && !o.stalled(a.at, a.end()) {
+			bad = append(bad, fmt.Sprintf("%v: by policy before the fault", describe(a)))
+		}
+	}
+	o.duringOutages(func(a *answer) {
+		if a.path == hybrid.PathExact {
+			bad = append(bad, fmt.Sprintf("%v: by the store, which is down", describe(a)))
+		}
+	})
+	if part := float64(fallbacks) / float64(max(asked, 1)); o.expect.down != always && part > o.expect.byPolicy {
+		bad = append(bad, fmt.Sprintf("%.2f %% of the answers by policy, at most %.2f %% expected", 100*part, 100*o.expect.byPolicy))
+	}
+	return bad
+}
+
+// against says what is wrong with an answer by policy, or "".
+func against(a *answer) string {
+	switch {
+	case a.policy == hybrid.FailOpen && !a.allowed:
+		return "FailOpen denied"
+	case a.policy == hybrid.FailClosed && a.allowed:
+		return "FailClosed admitted"
+	case !a.allowed && a.retry <= 0:
+		return "denied without RetryAfter"
+	case a.policy == hybrid.FailLocal && a.kind != hot && !a.allowed:
+		return "FailLocal denied a key that is far below its share"
+	}
+	return ""
+}
+
+// unseenOutages: a store that does not answer is noticed by every node, once,
+// and one that does is left alone.
+func unseenOutages(o *outcome) (bad []string) {
+	for node := range o.nodes {
+		list := slices.DeleteFunc(o.outages(node), func(out outage) bool { return o.stalled(out.from, out.from) && o.expect.down != always })
+		switch {
+		case o.expect.down == never && len(list) > 0:
+			bad = append(bad, fmt.Sprintf("node %d stopped waiting at %v: %v", node, list[0].from, o.events[0].err))
+		case o.expect.down == always && len(o.within(list)) != 1:
+			bad = append(bad, fmt.Sprintf("node %d had %d outages while the fault lasted, want one", node, len(o.within(list))))
+		}
+		for _, out := range list {
+			if (out.from < o.began || out.from > o.ready) && !o.stalled(out.from, out.from) {
+				bad = append(bad, fmt.Sprintf("node %d stopped waiting at %v, when there was no fault", node, out.from))
+			}
+		}
+	}
+	return bad
+}
+
+// within are the outages that began while the fault lasted.
+func (o *outcome) within(list []outage) (during []outage) {
+	for _, out := range list {
+		if out.from >= o.began && out.from <= o.ready {
+			during = append(during, out)
+		}
+	}
+	return during
+}
+
+// slowRecoveries: two ticks after the store can answer, every node relies on it
+// and no answer is by policy any more.
+func slowRecoveries(o *outcome) (bad []string) {
+	due := o.ready + twoTicks(o)
+	due += o.grace(o.ready, due)
+	for node := range o.nodes {
+		for _, out := range o.within(o.outages(node)) {
+			if !out.ended || out.to > due {
+				bad = append(bad, fmt.Sprintf("node %d recovered %v after the store (ended: %v), want %v", node, out.to-o.ready, out.ended, due-o.ready))
+			}
+		}
+	}
+	settled := max(due, o.recovered()) + o.timeout
+	late := 0
+	for i := range o.answers {
+		if a := &o.answers[i]; a.path == hybrid.PathFallback && a.at > settled && !o.stalled(a.at, a.end()) {
+			if late++; late == 1 {
+				bad = append(bad, fmt.Sprintf("%v: by policy after the recovery", describe(a)))
+			}
+		}
+	}
+	return bad
+}
+
+// twoTicks is the time of two ticks, which are jittered by a fifth, and of the
+// probe itself.
+func twoTicks(o *outcome) time.Duration { return o.tick*12/5 + o.timeout }
+
+// untoldChanges: each outage is told once to the log, to the hooks and in the
+// statistics, and so is its end.
+func untoldChanges(o *outcome) (bad []string) {
+	for node := range o.nodes {
+		list := o.outages(node)
+		downs, ups, warned, informed := 0, 0, 0, 0
+		for _, e := range o.events {
+			switch {
+			case e.node != node:
+			case e.down:
+				downs++
+				if e.err == nil {
+					bad = append(bad, fmt.Sprintf("node %d: an outage without a cause", node))
+				}
+			default:
+				ups++
+			}
+		}
+		for _, l := range o.logs {
+			switch {
+			case l.node != node:
+			case l.is(slog.LevelWarn) && strings.Contains(l.text, "does not answer"):
+				warned++
+			case l.is(slog.LevelInfo) && strings.Contains(l.text, "answers again"):
+				informed++
+			}
+		}
+		st := o.stats[node]
+		if downs != ups || downs != len(list) || st.StoreDown || st.StoreDowns != uint64(downs) {
+			bad = append(bad, fmt.Sprintf("node %d: hooks heard %d outages and %d ends, statistics say %d, still down: %v", node, downs, ups, st.StoreDowns, st.StoreDown))
+		}
+		if logged := min(downs, 3); warned < logged || warned > downs || informed != warned { // then one in ten seconds
+			bad = append(bad, fmt.Sprintf("node %d: %d outages, %d logged, %d ends logged", node, downs, warned, informed))
+		}
+	}
+	return bad
+}
+
+// toldSecrets: no key, address or password is in a log line.
+func toldSecrets(o *outcome) (bad []string) {
+	for _, l := range o.logs {
+		for _, s := range o.secrets {
+			if strings.Contains(l.text, s) {
+				bad = append(bad, fmt.Sprintf("node %d logged %q, in which there is %q", l.node, l.text, s))
+			}
+		}
+	}
+	return bad
+}
+
+func describe(a *answer) string {
+	verdict := "denied"
+	if a.allowed {
+		verdict = "admitted"
+	}
+	return fmt.Sprintf("at %v node %d, %v, %v key: %s by %v", a.at.Round(time.Millisecond/10), a.node, a.policy, a.kind, verdict, a.path)
+}

@@ -1,0 +1,128 @@
+package chaos
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hybridlimit/hybrid"
+)
+
+// outcome is all that was recorded of a run. Times are since the run began.
+type outcome struct {
+	fault    string
+	seed     uint64
+	limit    hybrid.Limit
+	accuracy hybrid.Accuracy
+	nodes    int
+	timeout  time.Duration // StoreTimeout
+	tick     time.Duration // SyncInterval
+	expect   expectation
+
+	began, ended time.Duration // of the fault
+	ready        time.Duration // when the store answered again to who asked anew
+	stopped      time.Duration // of the load
+
+	answers  []answer // in order of time
+	controls []late   // in order of time
+	pings    []late   // in order of time
+	events   []event
+	samples  []sample
+	logs     []logLine
+	stats    []hybrid.Stats // of each node, at the end
+
+	clientsBefore, clientsAfter int // connections, as the server counts them; 0: nobody asked it
+
+	secrets   []string // must not be in any log line
+	serverLog string   // its end
+}
+
+// downs is whether nodes must stop waiting for the store.
+type downs uint8
+
+const (
+	never downs = iota
+	always
+	maybe // it depends on who asks when
+)
+
+// expectation is what a fault does to a fleet at most.
+type expectation struct {
+	down     downs
+	losses   int     // how often the store loses what it had acknowledged
+	byPolicy float64 // the part of the answers, while the fault lasts, that may be by policy, where nodes need not stop waiting
+}
+
+func (o *outcome) sort() {
+	slices.SortStableFunc(o.answers, func(a, b answer) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(o.controls, func(a, b late) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(o.pings, func(a, b late) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(o.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(o.logs, func(a, b logLine) int { return cmp.Compare(a.at, b.at) })
+}
+
+// worstControl returns by how much a timer was late at worst between two times.
+func (o *outcome) worstControl(from, to time.Duration) (worst time.Duration) {
+	i, _ := slices.BinarySearchFunc(o.controls, from, func(l late, at time.Duration) int { return cmp.Compare(l.at, at) })
+	for ; i < len(o.controls) && o.controls[i].at-o.controls[i].by <= to; i++ {
+		worst = max(worst, o.controls[i].by)
+	}
+	return worst
+}
+
+// grace is by how much a moment may be missed: twice what timers missed theirs by
+// around it. A sleeper has to be scheduled once. A call has to be twice, as its
+// timer and the account's lock both wait for others.
+func (o *outcome) grace(from, to time.Duration) time.Duration {
+	const around = 250 * time.Millisecond
+	return 2 * o.worstControl(from-around, to+around)
+}
+
+// stalled reports whether the machine kept the server or the fleet so long from
+// their work between two times, or just before, that calls may have waited too
+// long for no fault of anybody. While the fault lasts pings meet it as well, if
+// it is the server's.
+func (o *outcome) stalled(from, to time.Duration) bool {
+	const before, worth = 150 * time.Millisecond, 4 // a quarter of StoreTimeout
+	if o.worstControl(from-before, to) > o.timeout/worth {
+		return true
+	}
+	return slices.ContainsFunc(o.pings, func(p late) bool {
+		ofFault := p.at > o.began && p.at-p.by < o.ready && o.expect.down != never
+		return !ofFault && p.by > o.timeout/worth && p.at >= from-before && p.at-p.by <= to
+	})
+}
+
+// outage is a time in which a node did not wait for the store.
+type outage struct {
+	node     int
+	from, to time.Duration // to is the end of the run if it did not end
+	ended    bool
+}
+
+// outages pairs what a node told its hooks.
+func (o *outcome) outages(node int) (list []outage) {
+	for _, e := range o.events {
+		if e.node != node {
+			continue
+		}
+		if e.down {
+			list = append(list, outage{node: node, from: e.at, to: o.stopped})
+		} else if n := len(list); n > 0 {
+			list[n-1].to, list[n-1].ended = e.at, true
+		}
+	}
+	return list
+}
+
+// recovered is when the last node relied on the store again; the moment at
+// which the store was ready if none had stopped.
+func (o *outcome) recovered() time.Duration {
+	at := o.ready
+	for node := range o.nodes {
+		for _, out := range o.within(o.outages(node)) {
+			at = max(at, out.to)
+		}
+	}
+	return at
+}

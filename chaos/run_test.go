@@ -1,0 +1,224 @@
+package chaos
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/internal/redistest"
+)
+
+// Fleets sign in as a user, so that it can lose its rights.
+const (
+	user     = "app"
+	password = "s3cret-9c41"
+)
+
+// userArgs make a server know the user, also after a restart.
+var userArgs = []string{"--user", user, "on", ">" + password, "~*", "&*", "+@all", "--loglevel", "notice"}
+
+// fault is one thing that goes wrong, and what may come of it.
+type fault struct {
+	name    string
+	args    []string                   // of the server
+	way     func(*run) route           // of each node to the server; nil: none but the network
+	client  func(*run, *redis.Options) // changes a node's client; nil: default options
+	prepare func(*run) error           // before the nodes start; may be nil
+	begin   func(*run) error
+	end     func(*run) error
+	calm    time.Duration // before the fault; 0: one second
+	lasts   time.Duration // 0: 1.5 s
+	load    func(*load)   // changes the usual load; may be nil
+	fleet   func(*fleetSetup)
+	expect  expectation
+}
+
+// route is a node's way to the server.
+type route interface {
+	addr() string
+}
+
+// run is a fault on its way.
+type run struct {
+	t      testing.TB
+	fault  fault
+	began  time.Time
+	server *redistest.Server
+	admin  *redis.Client // the test's own connection, by no route
+	routes []route       // by node
+	fleet  *fleet
+	state  any // of the fault
+	out    outcome
+}
+
+// since is the time of the run.
+func (r *run) since() time.Duration { return time.Since(r.began) }
+
+// runFault lets a fault happen to a fleet and judges what came of it.
+func runFault(t *testing.T, f fault) *outcome {
+	t.Helper()
+	o := play(t, f)
+	bad := o.violations()
+	for _, v := range bad {
+		t.Error(v)
+	}
+	if len(bad) > 0 || *verboseFlag {
+		t.Log(o.report())
+	} else {
+		t.Log(o.figures())
+	}
+	return o
+}
+
+// play runs a fault and returns what was recorded.
+func play(t testing.TB, f fault) *outcome {
+	t.Helper()
+	r := &run{t: t, fault: f, began: time.Now()}
+	r.server = redistest.Start(t, append(userArgs[:len(userArgs):len(userArgs)], f.args...)...)
+	r.admin = r.patient(r.server.Addr, "", "")
+	if f.prepare != nil {
+		r.must(f.prepare(r))
+	}
+	r.began = time.Now()
+	setup := usualFleet(r.began, r.connect)
+	if f.fleet != nil {
+		f.fleet(&setup)
+	}
+	for range setup.nodes {
+		if f.way != nil {
+			r.routes = append(r.routes, f.way(r))
+		}
+	}
+	asFleet(func() { r.fleet = setup.start(t) })
+	r.out = outcome{fault: f.name, seed: *seedFlag, limit: setup.limit, accuracy: setup.accuracy, nodes: setup.nodes,
+		timeout: orDefault(setup.options.StoreTimeout, defaultTimeout), tick: orDefault(setup.options.SyncInterval, defaultTick), expect: f.expect,
+		secrets: []string{secretMark, password, "127.0.0.1", portOf(r.server.Addr)}}
+	r.phases()
+	return &r.out
+}
+
+// phases are the calm, the fault and the recovery, under load.
+func (r *run) phases() {
+	l := usualLoad()
+	if r.fault.load != nil {
+		r.fault.load(&l)
+	}
+	stop := make(chan struct{})
+	var answers func() []answer
+	asFleet(func() { answers = l.drive(r.fleet, r.began, stop) })
+	controls := control(r.out.timeout, l.workers*len(r.fleet.nodes), r.began, stop)
+	pinged := pings(r.patient(r.server.Addr, "", ""), r.began, stop)
+	samples := watch(r.fleet, r.began, stop)
+
+	time.Sleep(orDefault(r.fault.calm, time.Second))
+	r.out.clientsBefore = r.clients()
+	r.out.began = r.since()
+	r.must(r.fault.begin(r))
+	time.Sleep(r.began.Add(r.out.began + lasting(orDefault(r.fault.lasts, 1500*time.Millisecond))).Sub(time.Now()))
+	r.out.ended = r.since()
+	r.must(r.fault.end(r))
+	r.awaitStore()
+	r.awaitFleet()
+	time.Sleep(time.Second)
+	r.out.clientsAfter = r.clients()
+	r.out.stopped = r.since()
+
+	close(stop)
+	r.out.answers, r.out.controls, r.out.samples = answers(), controls(), samples()
+	r.out.pings = pinged()
+	r.out.events, r.out.logs, r.out.stats = r.fleet.heard(), r.fleet.logged(), r.fleet.stats()
+	r.out.serverLog = r.server.LogTail(20)
+	r.out.sort()
+}
+
+// awaitStore waits until the store takes a write from somebody who comes anew,
+// by the way of a node.
+func (r *run) awaitStore() {
+	addr := r.server.Addr
+	if len(r.routes) > 0 {
+		addr = r.routes[0].addr()
+	}
+	rdb := r.patient(addr, user, password)
+	defer rdb.Close()
+	for range 2000 {
+		if rdb.Eval(context.Background(), "return redis.call('set', KEYS[1], 1)", []string{"probe"}).Err() == nil {
+			r.out.ready = r.since()
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	r.t.Fatalf("%s: the store does not come back:\n%s", r.fault.name, r.server.LogTail(20))
+}
+
+// awaitFleet waits until no node holds the store for down, for 8 s at most.
+func (r *run) awaitFleet() {
+	for range 800 {
+		down := false
+		for _, n := range r.fleet.nodes {
+			down = down || n.Stats().StoreDown
+		}
+		if !down {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// connect makes a node's client, with default options but for what the fault changes.
+func (r *run) connect(node int) redis.UniversalClient {
+	opts := &redis.Options{Addr: r.server.Addr, Username: user, Password: password}
+	if len(r.routes) > node {
+		opts.Addr = r.routes[node].addr()
+	}
+	if r.fault.client != nil {
+		r.fault.client(r, opts)
+	}
+	return redis.NewClient(opts)
+}
+
+// patient is a client for the test itself: it asks once, and not for long.
+func (r *run) patient(addr, user, password string) *redis.Client {
+	rdb := redis.NewClient(&redis.Options{Addr: addr, Username: user, Password: password, MaxRetries: -1, DialerRetries: 1,
+		DialTimeout: time.Second, ReadTimeout: 200 * time.Millisecond, PoolSize: 2})
+	r.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// clients is how many connections the server has; 0 if it does not say.
+func (r *run) clients() int {
+	info := r.admin.Info(context.Background(), "clients").Val()
+	_, rest, _ := strings.Cut(info, "connected_clients:")
+	line, _, _ := strings.Cut(rest, "\r\n")
+	n, err := strconv.Atoi(line)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// do runs a command on the server by no route.
+func (r *run) do(args ...any) error { return r.admin.Do(context.Background(), args...).Err() }
+
+func (r *run) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatalf("%s: %v\n%s", r.fault.name, err, r.server.LogTail(20))
+	}
+}
+
+func portOf(addr string) string {
+	_, port, _ := net.SplitHostPort(addr)
+	return port
+}
+
+func orDefault(d, standard time.Duration) time.Duration {
+	if d == 0 {
+		return standard
+	}
+	return d
+}
