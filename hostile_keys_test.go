@@ -1,0 +1,416 @@
+package hybrid
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/internal/ledger"
+	"github.com/hybridlimit/hybrid/internal/oracle"
+	"github.com/hybridlimit/hybrid/internal/redistest"
+	"github.com/hybridlimit/hybrid/slice"
+	"github.com/hybridlimit/hybrid/syncer"
+)
+
+// This file is keys that a client chooses to do harm: more of them than fit into
+// memory, and any bytes.
+
+// passing is a store that remembers only the accounts it is asked to watch. All
+// others are new each time, as the keys of an attack are, so that what grows in a
+// test is the node.
+type passing struct {
+	*ledger.Store
+	watched func(account string) bool
+}
+
+func (s *passing) Settle(ctx context.Context, batch []*slice.Settle) {
+	var kept []*slice.Settle
+	clock := s.Clock()
+	for _, st := range batch {
+		if s.watched(st.Account) {
+			kept = append(kept, st)
+			continue
+		}
+		var a ledger.Account
+		st.Grant, _ = a.Settle(clock, st.Rule, st.Usage)
+		st.Outcome = slice.Ran
+	}
+	s.Store.Settle(ctx, kept)
+}
+
+// sampled is in the names of the keys whose limit is looked at.
+const sampled = "sampled"
+
+// attack is a node under a flood of keys, each of which comes once.
+type attack struct {
+	t      *testing.T
+	node   *Node
+	known  *Limiter // of the one key that was there before, 200 per second
+	logins *Limiter // of the others, 5 per hour
+
+	sent  atomic.Int64
+	wrong atomic.Int64
+	fresh [attackers]stopwatch // calls of fresh keys, by attacker
+	calls stopwatch            // of the known key
+
+	bare    bareTable
+	control [attackers]stopwatch // the same calls of the bare table
+}
+
+const (
+	attackers = 4
+	freshRate = 30_000 // fresh keys per second
+)
+
+func newAttack(t *testing.T, store syncer.Store, maxKeys int) *attack {
+	t.Helper()
+	opts, err := (&Options{MaxKeys: maxKeys, Logger: quiet(), StoreTimeout: time.Second}).withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &attack{t: t, node: newNode(store, opts)}
+	a.known, err = a.node.Limiter("known", PerSecond(200), &LimiterOptions{Accuracy: Strict})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.logins, err = a.node.Limiter("logins", PerHour(5), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// run floods the node with so many fresh keys while the known key goes on, and
+// judges the limits.
+func (a *attack) run(keys int) {
+	a.t.Helper()
+	stop, start := make(chan struct{}), time.Now()
+	a.bare.open(a.node.opts.MaxKeys)
+	defer a.bare.close()
+	var flood, others sync.WaitGroup
+	others.Go(func() { a.judge(a.insist(stop)) })
+	for w := range attackers {
+		flood.Go(func() { a.flood(w, keys, start) })
+	}
+	flood.Wait()
+	took := time.Since(start)
+	close(stop)
+	others.Wait()
+	st := a.node.Stats()
+	a.t.Logf("%d keys in %v (%.0f/s): %d remembered, %d evictions", keys, took, float64(keys)/took.Seconds(), st.Total.Keys, st.Evictions)
+	a.t.Logf("a fresh key took %v", together(&a.fresh))
+	a.t.Logf("the known one %v", &a.calls)
+	a.t.Logf("a bare table of keys %v", together(&a.control))
+	if st.Total.Keys > a.node.opts.MaxKeys {
+		a.t.Errorf("%d keys remembered, MaxKeys is %d", st.Total.Keys, a.node.opts.MaxKeys)
+	}
+}
+
+// flood sends an attacker's part of the fresh keys, and one in a thousand of them
+// seven times. Each fourth fifth of a second it sends them to the control instead.
+func (a *attack) flood(attacker, keys int, start time.Time) {
+	for i := 0; int(a.sent.Load()) < keys; i++ {
+		due := time.Duration(i) * attackers * time.Second / freshRate
+		if i%16 == 0 {
+			time.Sleep(due - time.Since(start))
+		}
+		if due/(time.Second/5)%4 == 3 {
+			key := fmt.Sprint("key ", attacker, i)
+			a.control[attacker].time(func() { a.bare.call(key) })
+			continue
+		}
+		n := a.sent.Add(1)
+		if n%1000 == 0 {
+			a.sample(fmt.Sprint(sampled, n))
+			continue
+		}
+		key := fmt.Sprint("key ", n)
+		a.fresh[attacker].time(func() {
+			if r, err := a.logins.Allow(ctx, key); err != nil || !r.Allowed {
+				a.mistake("%q, seen for the first time: %+v, %v", key, r, err)
+			}
+		})
+	}
+}
+
+// bareTable is what no limiter can do without: it remembers the last so many keys
+// under a lock, and asks another goroutine. It works about as long as a limiter:
+// on a busy machine, a call is interrupted the more often the more it has to do.
+type bareTable struct {
+	mu   sync.Mutex
+	keys map[string]bool
+	ring []string
+	next int
+	ask  chan chan bool
+}
+
+func (b *bareTable) open(size int) {
+	b.keys, b.ring, b.ask = make(map[string]bool), make([]string, size), make(chan chan bool)
+	go func() {
+		for answer := range b.ask {
+			work()
+			answer <- true
+		}
+	}()
+}
+
+func (b *bareTable) close() { close(b.ask) }
+
+// work is some microseconds of it.
+func work() {
+	var sum [sha256.Size]byte
+	for range 50 {
+		sum = sha256.Sum256(sum[:])
+	}
+	runtime.KeepAlive(sum)
+}
+
+func (b *bareTable) call(key string) {
+	work()
+	b.mu.Lock()
+	delete(b.keys, b.ring[b.next])
+	b.keys[key], b.ring[b.next] = true, key
+	b.next = (b.next + 1) % len(b.ring)
+	b.mu.Unlock()
+	answer := make(chan bool, 1)
+	b.ask <- answer
+	<-answer
+}
+
+// sample uses a key's limit up.
+func (a *attack) sample(key string) {
+	for i := range 7 {
+		if r, err := a.logins.Allow(ctx, key); err != nil || r.Allowed != (i < 5) {
+			a.mistake("%q of 5 per hour, request %d: %+v, %v", key, i, r, err)
+		}
+	}
+}
+
+func (a *attack) mistake(format string, args ...any) {
+	if a.wrong.Add(1) < 5 {
+		a.t.Errorf(format, args...)
+	}
+}
+
+// insist asks for the known key at 1.4 times its limit.
+func (a *attack) insist(stop <-chan struct{}) (asked []oracle.Request) {
+	everyFew(stop, time.Second/280, func() {
+		a.calls.time(func() {
+			at := time.Now().UnixNano()
+			r, err := a.known.Allow(ctx, "known")
+			if err != nil || r.Path == PathFallback {
+				a.mistake("the known key: %+v, %v", r, err)
+			}
+			asked = append(asked, oracle.Request{At: at, Cost: 1, Allowed: r.Allowed})
+		})
+	})
+	return asked
+}
+
+// judge holds what the known key got against what it should. Each request is
+// noted before its call, by up to the longest call too early.
+func (a *attack) judge(asked []oracle.Request) {
+	limit := oracle.New(200, time.Second, 200+int64(200*a.calls.longest().Seconds())+1)
+	if err := limit.Check(oracle.Admissions(asked)).Err(); err != nil {
+		a.t.Errorf("the known key: %v", err)
+	}
+	if ideal := oracleOf(PerSecond(200)).Compare(asked); ideal.Ratio() < 0.95 {
+		a.t.Errorf("%d of the known key admitted, a perfect limiter admits %d", ideal.Admitted, ideal.Ideal)
+	}
+}
+
+// everyFew calls f each time that so much time has passed, until stop is closed.
+func everyFew(stop <-chan struct{}, gap time.Duration, f func()) {
+	tick := time.NewTicker(gap)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			f()
+		}
+	}
+}
+
+// together is what all attackers measured.
+func together(parts *[attackers]stopwatch) *stopwatch {
+	var all stopwatch
+	for i := range parts {
+		all.took = append(all.took, parts[i].took...)
+	}
+	return &all
+}
+
+// stopwatch keeps how long calls took. It is for one goroutine.
+type stopwatch struct{ took []time.Duration }
+
+func (s *stopwatch) time(f func()) {
+	start := time.Now()
+	f()
+	s.took = append(s.took, time.Since(start))
+}
+
+// part returns the time that such a part of the calls took at most.
+func (s *stopwatch) part(p float64) time.Duration {
+	if len(s.took) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s.took))
+	return sorted[int(p*float64(len(sorted)-1))]
+}
+
+func (s *stopwatch) longest() time.Duration { return s.part(1) }
+
+func (s *stopwatch) String() string {
+	return fmt.Sprintf("%v at p50, %v at p99.9, %v at most", s.part(0.5), s.part(0.999), s.longest())
+}
+
+// watchedOnly is a store in memory that remembers the known key and samples.
+func watchedOnly() syncer.Store {
+	return &passing{ledger.NewStore(), func(account string) bool {
+		return strings.Contains(account, sampled) || strings.HasPrefix(account, "5:known")
+	}}
+}
+
+// attackSize is how many keys attack, and how many the node may remember.
+func attackSize() (keys, maxKeys int) {
+	if *full {
+		return 10_000_000, 1_000_000
+	}
+	return 80_000, 8_000
+}
+
+// A client that makes up a key for each request gets nobody's limit, and makes
+// nobody wait.
+func TestAttackOfDistinctKeys(t *testing.T) {
+	keys, maxKeys := attackSize()
+	a := newAttack(t, watchedOnly(), maxKeys)
+	a.run(keys)
+	most := max(time.Millisecond, 3*together(&a.control).part(0.999))
+	if got := max(together(&a.fresh).part(0.999), a.calls.part(0.999)); got > most {
+		t.Errorf("p99.9 is %v, allowed %v", got, most)
+	}
+	_ = a.node.Close() // there may be more to settle than fits into its second
+}
+
+// The same on a real Redis, which remembers all of them for a while.
+func TestAttackOfDistinctKeysOnRedis(t *testing.T) {
+	keys, maxKeys := 20_000, 2_000
+	if *full {
+		keys, maxKeys = 1_000_000, 100_000
+	}
+	rdb := redistest.Start(t).Client(t)
+	store, err := exact.New(rdb, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAttack(t, store, maxKeys)
+	a.run(keys)
+	if n := rdb.DBSize(ctx).Val(); n < int64(keys) {
+		t.Errorf("Redis remembers %d keys of %d", n, keys)
+	}
+	_ = a.node.Close()
+}
+
+// hostileKeys are keys that have broken other systems, and long ones.
+func hostileKeys() []string {
+	keys := oddKeys(40)
+	for _, n := range []int{63, 64, 65, 1 << 10, longestKey - 1, longestKey} {
+		for _, b := range []string{"k", "\x00", "\xff", "{", "\n"} {
+			keys = append(keys, strings.Repeat(b, n))
+		}
+	}
+	return append(keys, "#"+strings.Repeat("0", 64), exact.CellKey(strings.Repeat("k", 65)),
+		"\r\n$3\r\nSET\r\n", "*1\r\n$8\r\nFLUSHALL\r\n", "%s%n%d", "../../etc", "\u202e", "é", "e\u0301", "-1", "nil")
+}
+
+// Every key has an account of its own, on every method, whatever is in it; what is too long is refused by
+// every method and leaves no trace.
+func TestKeysOfAnyBytes(t *testing.T) {
+	both(t, strict(1, slow(5)), func(f *fleet) {
+		l := f.lims[0]
+		keys := hostileKeys()
+		slices.Sort(keys)
+		keys = slices.Compact(keys)
+		for _, key := range keys {
+			anyKey(f, l, key)
+		}
+		st := f.nodes[0].Stats().Total
+		if st.FallbackAllowed+st.FallbackDenied+st.Rebuilt > 0 {
+			f.t.Errorf("%d keys: %+v", len(keys), st)
+		}
+		for _, tooLong := range []string{strings.Repeat("k", longestKey+1), strings.Repeat("\xff", 1<<20)} {
+			for method, err := range callAll(f.nodes[0], l, tooLong, 1) {
+				if !errors.Is(err, ErrInvalidKey) {
+					f.t.Errorf("%s of a key of %d bytes: %v", method, len(tooLong), err)
+				}
+			}
+		}
+		if n := f.nodes[0].Stats().Total.Keys; n != st.Keys {
+			f.t.Errorf("keys that are too long are remembered: %d, not %d", n, st.Keys)
+		}
+	})
+}
+
+// anyKey uses one key's limit up by all methods.
+func anyKey(f *fleet, l *Limiter, key string) {
+	name := fmt.Sprintf("%.40q (%d bytes)", key, len(key))
+	want := func(what string, remaining int64) {
+		r, err := l.Peek(ctx, key)
+		if err != nil || r.Remaining != remaining || r.Path != PathExact {
+			f.t.Errorf("%s, after %s: %+v, %v; want %d", name, what, r, err, remaining)
+		}
+	}
+	want("nothing", 5)
+	if r := allow(f.t, l, key, 2); !r.Allowed {
+		f.t.Errorf("%s: %+v", name, r)
+	}
+	want("AllowN(2)", 3)
+	if err := l.WaitN(ctx, key, 1); err != nil {
+		f.t.Errorf("%s: WaitN: %v", name, err)
+	}
+	want("WaitN(1)", 2)
+	if r, err := f.nodes[0].AllowAll(ctx, Check{l, key, 1}); err != nil || !r.Allowed {
+		f.t.Errorf("%s: AllowAll: %+v, %v", name, r, err)
+	}
+	if r := allow(f.t, l, key, 2); r.Allowed {
+		f.t.Errorf("%s: six of five", name)
+	}
+	if err := f.nodes[0].Flush(ctx); err != nil { // what is on its way back to the store is nowhere else
+		f.t.Errorf("%s: Flush: %v", name, err)
+	}
+	want("AllowAll", 1)
+	if err := l.Reset(ctx, key); err != nil {
+		f.t.Errorf("%s: Reset: %v", name, err)
+	}
+	if err := f.nodes[0].Flush(ctx); err != nil {
+		f.t.Errorf("%s: Flush: %v", name, err)
+	}
+	want("Reset", 5)
+}
+
+// callAll calls every method that takes a key, and returns the errors by name.
+func callAll(n *Node, l *Limiter, key string, cost int64) map[string]error {
+	done, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, allowN := l.AllowN(done, key, cost)
+	_, all := n.AllowAll(done, Check{l, key, cost})
+	errs := map[string]error{
+		"AllowN": allowN, "AllowAll": all, "WaitN": l.WaitN(done, key, cost),
+		"Refund": l.Refund(done, key, cost), "Charge": l.Charge(done, key, cost),
+	}
+	_, errs["Allow"] = l.Allow(done, key)
+	_, errs["Peek"] = l.Peek(done, key)
+	errs["Wait"], errs["Reset"] = l.Wait(done, key), l.Reset(done, key)
+	return errs
+}
