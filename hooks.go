@@ -1,7 +1,9 @@
 package hybrid
 
 import (
+	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +13,7 @@ import (
 // Hooks are told of rare events. They are called one at a time from a goroutine
 // of the node, through a queue of 64 events: when a hook is so slow that it
 // fills, events are dropped and counted (Stats.HooksDropped). A panic of a hook
-// is recovered and logged.
+// is recovered; its type is logged, its value may be anything and is not.
 type Hooks struct {
 	// Store is called when the node stops waiting for Redis and when it
 	// relies on it again.
@@ -20,47 +22,97 @@ type Hooks struct {
 
 // StoreEvent is a change in the health of Redis as a node sees it.
 type StoreEvent struct {
-	Down bool      // true: nobody waits for Redis from now on
-	Err  error     // what was last seen to fail; nil when Redis is back
-	At   time.Time // by the node's wall clock
+	Down bool // true: nobody waits for Redis from now on
+
+	// Err is what was last seen to fail; nil when Redis is back. Its text may
+	// hold addresses and names of users: the log says less.
+	Err error
+
+	At time.Time // by the node's wall clock
 }
 
 // events hands events to the log and to the hooks, away from whoever saw them.
 type events struct {
-	hooks   Hooks
-	logger  *slog.Logger
-	queue   chan StoreEvent
-	done    chan struct{}
-	dropped atomic.Uint64
+	hooks  Hooks
+	logKey func(limiter, key string) string
+	log    *journal
+	logger *slog.Logger // writes to log
+	queue  chan StoreEvent
+	done   chan struct{}
 
-	// Owned by the goroutine. A store that comes and goes all the time must not
-	// fill the log: beyond the first few outages one in ten seconds is logged,
-	// always with its end.
+	dropped  atomic.Uint64
+	poisoned atomic.Uint64
+
+	// What comes and goes all the time must not fill the log: beyond the first
+	// few of a kind one in ten seconds is logged, an outage always with its end.
+	accounts rate.Sometimes
+	panics   rate.Sometimes
+
+	mu         sync.Mutex
 	outages    rate.Sometimes
 	loggedDown bool
 }
 
 const eventQueue = 64
 
-func newEvents(hooks Hooks, logger *slog.Logger) *events {
+func few() rate.Sometimes { return rate.Sometimes{First: 3, Interval: 10 * time.Second} }
+
+func newEvents(opts *Options) *events {
 	e := &events{
-		hooks:   hooks,
-		logger:  logger,
-		queue:   make(chan StoreEvent, eventQueue),
-		done:    make(chan struct{}),
-		outages: rate.Sometimes{First: 3, Interval: 10 * time.Second},
+		hooks:    opts.Hooks,
+		logKey:   opts.LogKey,
+		log:      newJournal(opts.Logger.Handler()),
+		queue:    make(chan StoreEvent, eventQueue),
+		done:     make(chan struct{}),
+		outages:  few(),
+		accounts: few(),
+		panics:   few(),
 	}
+	e.logger = e.log.logger()
 	go e.run()
 	return e
 }
 
-// storeChanged queues an event. It never blocks.
+// storeChanged logs a change and queues it for the hook. It never blocks.
 func (e *events) storeChanged(down bool, cause error) {
+	e.logStore(down, cause)
+	if e.hooks.Store == nil {
+		return
+	}
 	select {
 	case e.queue <- StoreEvent{Down: down, Err: cause, At: time.Now()}:
 	default:
 		e.dropped.Add(1)
 	}
+}
+
+func (e *events) logStore(down bool, cause error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case down:
+		e.outages.Do(func() {
+			e.logger.Warn("hybrid: Redis does not answer; limiters follow their failure policy", "cause", causeOf(cause))
+			e.loggedDown = true
+		})
+	case e.loggedDown:
+		e.logger.Info("hybrid: Redis answers again")
+		e.loggedDown = false
+	}
+}
+
+// accountPoisoned counts and logs that Redis refuses one account alone. It
+// never blocks.
+func (e *events) accountPoisoned(limiter, key string, cause error) {
+	e.poisoned.Add(1)
+	e.accounts.Do(func() {
+		var name func() string
+		if e.logKey != nil {
+			name = func() string { return e.logKey(limiter, key) }
+		}
+		e.log.warnOf(name, "hybrid: an account in Redis cannot be used; its requests follow the failure policy",
+			"limiter", limiter, "cause", causeOf(cause))
+	})
 }
 
 func (e *events) run() {
@@ -77,24 +129,18 @@ func (e *events) run() {
 func (e *events) tell(ev StoreEvent) {
 	defer func() {
 		if p := recover(); p != nil {
-			e.logger.Error("hybrid: a hook panicked", "panic", p)
+			e.panics.Do(func() { e.logger.Error("hybrid: a hook panicked", "type", typeOf(p)) })
 		}
 	}()
-	switch {
-	case ev.Down:
-		e.outages.Do(func() {
-			e.logger.Warn("hybrid: Redis does not answer; limiters follow their failure policy", "error", ev.Err)
-			e.loggedDown = true
-		})
-	case e.loggedDown:
-		e.logger.Info("hybrid: Redis answers again")
-		e.loggedDown = false
-	}
-	if e.hooks.Store != nil {
-		e.hooks.Store(ev)
-	}
+	e.hooks.Store(ev)
 }
 
-// stop ends the goroutine after the event it is at. A hook that never returns
-// is left behind.
-func (e *events) stop() { close(e.done) }
+// typeOf says what user code panicked with: the value may hold a key.
+func typeOf(p any) string { return fmt.Sprintf("%T", p) }
+
+// stop ends the goroutines after the event and the lines they are at. A hook
+// that never returns is left behind.
+func (e *events) stop() {
+	close(e.done)
+	e.log.stop()
+}

@@ -28,6 +28,9 @@ type Node struct {
 // is down. Options are copied; nil means all defaults. The client stays the
 // caller's: the Node never closes it.
 //
+// Settings of the client under which the library cannot do what it promises are
+// logged, once each: see docs/operations.md.
+//
 // It fails with ErrInvalidOption.
 func New(rdb redis.UniversalClient, opts *Options) (*Node, error) {
 	full, err := opts.withDefaults()
@@ -37,11 +40,19 @@ func New(rdb redis.UniversalClient, opts *Options) (*Node, error) {
 	if isNil(rdb) {
 		return nil, invalid("rdb", "nil", "a Redis client")
 	}
+	client, known, made := settingsOf(rdb)
+	if !made {
+		return nil, invalid("rdb", fmt.Sprintf("a %T without options", rdb), "a client made by its constructor")
+	}
 	store, err := exact.New(rdb, &exact.Options{Prefix: full.Prefix})
 	if err != nil {
 		return nil, err
 	}
-	return newNode(store, full), nil
+	n := newNode(store, full)
+	if known {
+		warnClient(n.opts.Logger, &client, full.StoreTimeout)
+	}
+	return n, nil
 }
 
 // isNil sees a nil pointer of a concrete client too, which would crash later.
@@ -54,7 +65,9 @@ func isNil(rdb redis.UniversalClient) bool {
 }
 
 func newNode(store syncer.Store, opts Options) *Node {
-	n := &Node{opts: opts, events: newEvents(opts.Hooks, opts.Logger)}
+	events := newEvents(&opts)
+	opts.Logger = events.logger // the user's handler is nowhere in the way
+	n := &Node{opts: opts, events: events}
 	n.sync = syncer.New(syncer.Config{
 		Store:        store,
 		SyncInterval: opts.SyncInterval,
@@ -63,7 +76,8 @@ func newNode(store syncer.Store, opts Options) *Node {
 		Servers:      opts.Servers,
 		MaxKeys:      opts.MaxKeys,
 		Logger:       opts.Logger,
-		Changed:      n.events.storeChanged,
+		Changed:      events.storeChanged,
+		Poisoned:     events.accountPoisoned,
 	})
 	return n
 }

@@ -19,8 +19,19 @@ type Options struct {
 	NodeID       string        // for whoever reads the registry in Redis; up to 128 bytes, default random. A repeated one is harmless
 	Servers      int           // the least fleet size; 0 to 100,000, default 0 = as many as heartbeats show
 	MaxKeys      int           // bound on the keys that the node remembers; 1 to 1<<30, default 1<<20. Beyond, the least used are forgotten and their slices returned
-	Logger       *slog.Logger  // state changes only; default slog.Default()
 	Hooks        Hooks
+
+	// Logger is told of state changes and misuse only, never of single
+	// requests, and by default of no key, no address and no secret. Its handler
+	// is called from a goroutine of the node: lines that it is too slow for, or
+	// that it panics at, are counted (Stats.LogsDropped). Default slog.Default().
+	Logger *slog.Logger
+
+	// LogKey returns how a log line may name a key: the key itself, a part or a
+	// hash of it. A key beyond 64 bytes comes as "#" and its SHA-256. It is called
+	// from the Logger's goroutine, and a panic is recovered. nil: no line names
+	// a key.
+	LogKey func(limiter, key string) string
 }
 
 // LimiterOptions are the settings of a Limiter. The zero value of each field
@@ -33,8 +44,8 @@ type LimiterOptions struct {
 	// limiter's. It is called from any goroutine when a key is first seen and
 	// at its settles, at most once per SyncInterval and key, and never under a
 	// lock. It must answer from memory, in microseconds: settles of other keys
-	// wait for it. An invalid limit or a panic is counted, logged once, and answered
-	// with the limiter's own limit.
+	// wait for it. An invalid limit or a panic is counted, logged once (of a panic
+	// the type), and answered with the limiter's own limit.
 	LimitFor func(key string) (Limit, bool)
 
 	// Shadow decides and counts, but always allows.

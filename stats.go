@@ -12,7 +12,9 @@ type Stats struct {
 	StoreDowns   uint64 // how often that began
 	Calls        uint64 // calls to Redis that carried operations
 	Evictions    uint64 // keys forgotten because of MaxKeys
+	Poisoned     uint64 // times that Redis refused one account alone: a key of another type
 	HooksDropped uint64 // events that the hooks were too slow for
+	LogsDropped  uint64 // log lines that the Logger was too slow for, or failed at
 	RecallErrors uint64 // failed exchanges of which keys are scarce
 }
 
@@ -99,7 +101,9 @@ func (n *Node) Stats() Stats {
 		StoreDowns:   n.sync.Counts.BreakerOpens.Load(),
 		Calls:        n.sync.Counts.Calls.Load(),
 		Evictions:    n.sync.Evictions(),
+		Poisoned:     n.events.poisoned.Load(),
 		HooksDropped: n.events.dropped.Load(),
+		LogsDropped:  n.events.log.lost.Load(),
 		RecallErrors: n.sync.Counts.MarkErrors.Load(),
 	}
 	for _, l := range n.sync.Limiters() {

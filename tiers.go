@@ -45,7 +45,7 @@ func (t *tiers) planFor(key string) *syncer.Plan {
 func (t *tiers) limitFor(key string) (limit Limit, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			t.bad("panic", p)
+			t.bad("panic", typeOf(p))
 			ok = false
 		}
 	}()

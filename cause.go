@@ -1,0 +1,142 @@
+package hybrid
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// causeOf names an error of the store for the log. The text of such errors may
+// hold addresses, names of users and whatever a server or a proxy says; what is
+// returned here never does: it is a constant, a reply's code or a Go type.
+func causeOf(err error) string {
+	var reply redis.Error
+	switch {
+	case err == nil:
+		return "unknown"
+	case errors.As(err, &reply):
+		return replyCause(reply.Error())
+	}
+	for _, k := range knownCauses {
+		if errors.Is(err, k.err) {
+			return k.cause
+		}
+	}
+	if text, ok := constantText[err.Error()]; ok {
+		return text
+	}
+	return typeCause(err)
+}
+
+// knownCauses are looked through in order: the closed client and the pool before
+// the broken connection, that before the time that ran out.
+var knownCauses = []struct {
+	err   error
+	cause string
+}{
+	{redis.ErrClosed, "client closed"},
+	{redis.ErrPoolTimeout, "no free connection in the pool"},
+	{redis.ErrPoolExhausted, "no free connection in the pool"},
+	{syscall.ECONNREFUSED, "connection refused"},
+	{syscall.ECONNRESET, "connection reset"},
+	{syscall.EPIPE, "connection reset"},
+	{syscall.ECONNABORTED, "connection reset"},
+	{syscall.EHOSTUNREACH, "unreachable"},
+	{syscall.ENETUNREACH, "unreachable"},
+	{syscall.EMFILE, "too many open files"},
+	{syscall.EADDRNOTAVAIL, "no free local port"},
+	{io.EOF, "connection closed"},
+	{io.ErrUnexpectedEOF, "connection closed"},
+	{net.ErrClosed, "connection closed"},
+	{context.Canceled, "cancelled"},
+}
+
+// constantText are errors that have no name, but one text, which says nothing
+// but what it means.
+var constantText = map[string]string{
+	"no answer from the store in time":                                "timeout",
+	"the store does not answer":                                       "timeout",
+	"more than one call in twenty took longer than StoreTimeout":      "slow: more than one call in twenty took longer than StoreTimeout",
+	"hybrid: unexpected reply":                                        "unexpected reply",
+	"redis: cluster has no nodes":                                     "no node of the cluster is reachable",
+	"redis: all ring shards are down":                                 "all shards of the ring are down",
+	"redis: all sentinels specified in configuration are unreachable": "no sentinel is reachable",
+	"redis: connection unusable (reply stream desynchronized)":        "unexpected reply",
+	"redis: connection not available":                                 "connection closed",
+	"redis: connection not available for write operation":             "connection closed",
+	"redis: timed out trying to mark connection as unusable":          "timeout",
+}
+
+// typeCause goes by the type of an error, and gives it where that says no more.
+func typeCause(err error) string {
+	var lookup *net.DNSError
+	var timeout net.Error
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &lookup):
+		return "name resolution"
+	case isTLS(err):
+		return "TLS"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "no connection"
+	}
+	return innermost(err)
+}
+
+func isTLS(err error) bool {
+	var (
+		alert     tls.AlertError
+		record    tls.RecordHeaderError
+		verify    *tls.CertificateVerificationError
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+	)
+	return errors.As(err, &alert) || errors.As(err, &record) || errors.As(err, &verify) ||
+		errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
+}
+
+func innermost(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return fmt.Sprintf("%T", err)
+		}
+		err = inner
+	}
+}
+
+// codes are the replies of servers that a node may meet. Other words of a reply
+// are not repeated: a proxy or a module may say anything.
+var codes = []string{
+	"OOM", "READONLY", "LOADING", "NOPERM", "NOAUTH", "WRONGPASS", "BUSY", "MOVED", "ASK", "CLUSTERDOWN", "MASTERDOWN",
+	"TRYAGAIN", "CROSSSLOT", "NOREPLICAS", "MISCONF", "NOSCRIPT", "WRONGTYPE", "UNBLOCKED", "EXECABORT", "NOPROTO", "DENIED",
+}
+
+// replyCause returns the code of an error reply. Redis before 7 puts the code of
+// a command that a script made behind words of its own.
+func replyCause(text string) string {
+	if strings.Contains(text, "max number of clients") {
+		return "reply max clients"
+	}
+	for word := range strings.FieldsSeq(text) {
+		for _, code := range codes {
+			if strings.TrimLeft(word, "-") == code {
+				return "reply " + code
+			}
+		}
+	}
+	return "reply ERR"
+}
