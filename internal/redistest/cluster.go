@@ -31,13 +31,13 @@ func StartCluster(t testing.TB, primaries int) *Cluster {
 
 // StartReplicatedCluster starts a cluster of that many primaries with a replica
 // each, which takes over some two seconds after its primary has gone, however far
-// behind it is.
-func StartReplicatedCluster(t testing.TB, primaries int) *Cluster {
+// behind it is. All servers get the extra arguments.
+func StartReplicatedCluster(t testing.TB, primaries int, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{}
 	for range primaries {
-		c.Servers = append(c.Servers, startClusterNode(t, 1000))
-		c.Replicas = append(c.Replicas, startClusterNode(t, 1000))
+		c.Servers = append(c.Servers, startClusterNode(t, 1000, args...))
+		c.Replicas = append(c.Replicas, startClusterNode(t, 1000, args...))
 	}
 	c.form(t)
 	c.replicate(t)
@@ -45,11 +45,11 @@ func StartReplicatedCluster(t testing.TB, primaries int) *Cluster {
 }
 
 // startClusterNode starts a node that is called down when it has been silent for that long.
-func startClusterNode(t testing.TB, timeoutMillis int) *Server {
+func startClusterNode(t testing.TB, timeoutMillis int, args ...string) *Server {
 	t.Helper()
-	return Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", fmt.Sprint(timeoutMillis),
+	return Start(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", fmt.Sprint(timeoutMillis),
 		"--cluster-require-full-coverage", "no", "--cluster-replica-validity-factor", "0",
-		"--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0")
+		"--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0"}, args...)...)
 }
 
 // form shares the slots among the primaries and makes all nodes know each other.
