@@ -22,6 +22,7 @@ type Options struct {
 type Store struct {
 	rdb    redis.UniversalClient
 	prefix string
+	lanes  lanes
 
 	single atomic.Bool // a multi-key call met CROSSSLOT: one account per call from now on
 }
@@ -40,6 +41,7 @@ func New(rdb redis.UniversalClient, opts *Options) (*Store, error) {
 	if len(s.prefix) > 200 || strings.ContainsFunc(s.prefix, badInPrefix) {
 		return nil, fmt.Errorf("%w: Prefix %q, allowed 1 to 200 bytes without braces and control characters", ErrInvalidOption, s.prefix)
 	}
+	s.divide()
 	return s, nil
 }
 

@@ -18,11 +18,12 @@ func (a *Account) act(now int64) {
 	if c == nil || c.inflight {
 		return // the end of the settle plans the next look
 	}
-	if a.lim.s.breaker.open.Load() && a.dead {
+	down := a.down()
+	if down && a.dead {
 		a.letGo() // or an outage would keep all that it evicts
 		return
 	}
-	if a.lim.s.breaker.open.Load() {
+	if down {
 		a.lim.s.agenda.set(a, now+a.lim.s.dice.jitter(int64(ProbeInterval)))
 		return
 	}

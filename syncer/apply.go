@@ -302,7 +302,7 @@ func (a *Account) serveWaiting(now int64) {
 				w.done <- v
 				continue
 			}
-			if a.lim.s.breaker.open.Load() {
+			if a.down() {
 				c.earn(1)
 				w.done <- a.fall(w.cost, now)
 				continue

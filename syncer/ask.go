@@ -63,7 +63,7 @@ func (a *Account) Ask(ctx context.Context, n, until int64) (v Verdict, ok bool, 
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
-		s.breaker.failing(s.Now(), errTimeout)
+		a.lane().breaker.failing(s.Now(), errTimeout)
 	}
 	v, err = a.leave(w, err)
 	return v, true, err
@@ -89,9 +89,9 @@ func (a *Account) join(n, until int64) (w *waiter, v Verdict, ok bool, err error
 	}
 	late := a.overdue(now)
 	if late {
-		s.breaker.failing(now, errTimeout) // as it would be when it had waited
+		a.lane().breaker.failing(now, errTimeout) // as it would be when it had waited
 	}
-	if late || until != 0 && now >= until || s.breaker.open.Load() {
+	if late || until != 0 && now >= until || a.down() {
 		c.earn(1)
 		return nil, a.fall(n, now), true, nil
 	}
@@ -182,7 +182,7 @@ func (a *Account) start(in intent) {
 		c.inflight, c.intent = true, in
 	}
 	c.since = a.lim.s.Now()
-	a.lim.s.dispatch.submit(a)
+	a.lane().dispatch.submit(a)
 }
 
 // startLater queues a settle that nobody waits for. The caller holds mu, and
@@ -190,7 +190,7 @@ func (a *Account) start(in intent) {
 func (a *Account) startLater(in intent) {
 	c := a.contact
 	c.inflight, c.lazy, c.intent = true, true, in
-	a.lim.s.dispatch.submitLater(a)
+	a.lane().dispatch.submitLater(a)
 }
 
 // Refill asks for more tokens because a take reached the low-water mark. It
@@ -247,7 +247,7 @@ func (a *Account) attempt(in intent, now int64) bool {
 // is said. The caller holds mu.
 func (a *Account) mayStart(kind intentKind, now int64) bool {
 	c := a.contact
-	if c.inflight || c.lease.Marked() && kind != serve || a.lim.s.breaker.open.Load() || a.lim.closed.Load() {
+	if c.inflight || c.lease.Marked() && kind != serve || a.lim.closed.Load() || a.down() {
 		return false
 	}
 	a.count(now)

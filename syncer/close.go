@@ -22,7 +22,9 @@ func (s *Syncer) Add(cfg LimiterConfig) (*Limiter, bool, error) {
 	l.plan.Store(cfg.Plan)
 	l.history.Set(s.Now(), max(s.cfg.Servers, 1))
 	s.limiters[cfg.Name] = l
-	s.members.soon()
+	for _, way := range s.lanes {
+		way.members.soon()
+	}
 	s.wake()
 	return l, true, nil
 }
@@ -96,7 +98,7 @@ func (a *Account) flush() (w *waiter, down bool) {
 	if c == nil || !c.inflight && !c.lease.Holds() && c.charged == 0 && c.fallback == 0 {
 		return nil, false
 	}
-	if a.lim.s.Down() {
+	if a.down() {
 		return nil, true
 	}
 	w = &waiter{done: make(chan Verdict, 1)}
@@ -177,7 +179,9 @@ func (s *Syncer) Shutdown(ctx context.Context) error {
 func (s *Syncer) settleDown(ctx context.Context) error {
 	return within(ctx, func() error {
 		s.tasks.Wait()
-		<-s.dispatch.quiet()
+		for _, l := range s.lanes {
+			<-l.dispatch.quiet()
+		}
 		return nil
 	})
 }
@@ -185,7 +189,7 @@ func (s *Syncer) settleDown(ctx context.Context) error {
 // leave removes the registrations of limiters, unless the store is down: then
 // they lapse by themselves.
 func (s *Syncer) leave(ctx context.Context, limiters []*Limiter) error {
-	if len(limiters) == 0 || s.Down() {
+	if len(limiters) == 0 || s.allDown() {
 		return nil
 	}
 	names := make([]string, len(limiters))

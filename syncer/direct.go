@@ -84,7 +84,7 @@ func (c *contact) owe(tokens float64) {
 // Read asks the store for the state of a key and changes nothing, here or
 // there. It waits for StoreTimeout at most.
 func (l *Limiter) Read(ctx context.Context, key string, rule slice.Rule) (slice.Grant, error) {
-	return l.consult(ctx, &slice.Settle{Account: l.s.store.Account(l.name, key), Rule: rule})
+	return l.consult(ctx, key, &slice.Settle{Rule: rule})
 }
 
 // everything is more than an account can have in use.
@@ -93,9 +93,8 @@ const everything = slice.MaxTokens
 // Reset frees all of a key's account but what is out on lease, and forgets this
 // node's denial. It waits for StoreTimeout at most.
 func (l *Limiter) Reset(ctx context.Context, key string, rule slice.Rule) error {
-	st := &slice.Settle{Account: l.s.store.Account(l.name, key), Rule: rule}
-	st.Usage.Charged = -everything
-	if _, err := l.consult(ctx, st); err != nil {
+	st := &slice.Settle{Rule: rule, Usage: slice.Usage{Charged: -everything}}
+	if _, err := l.consult(ctx, key, st); err != nil {
 		return err
 	}
 	if a, ok := l.table.Load(key); ok {
@@ -106,28 +105,32 @@ func (l *Limiter) Reset(ctx context.Context, key string, rule slice.Rule) error 
 			c.charged, c.fallback = 0, 0
 		}
 		a.forgetDenial(l.s.Now())
-		l.s.dispatch.nudge()
+		l.s.laneOf(l.name, key).dispatch.nudge()
 	}
 	return nil
 }
 
-// consult executes one settle outside any cell.
-func (l *Limiter) consult(ctx context.Context, st *slice.Settle) (slice.Grant, error) {
+// consult executes one settle of a key outside any cell.
+func (l *Limiter) consult(ctx context.Context, key string, st *slice.Settle) (slice.Grant, error) {
 	s := l.s
 	if l.closed.Load() {
 		return slice.Grant{}, ErrClosed
 	}
-	if s.Down() {
+	way := s.laneOf(l.name, key)
+	if way.down() {
 		return slice.Grant{}, errDown
 	}
+	st.Account = s.store.Account(l.name, key)
 	sentAt := s.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StoreTimeout, errTimeout)
 	defer cancel()
 	err := within(ctx, func() error {
 		said := []*slice.Settle{st}
-		s.store.Settle(context.WithoutCancel(ctx), said)
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience())
+		defer cancel()
+		s.store.Settle(late, said)
 		s.Counts.Calls.Add(1)
-		s.judgeCall(said, sentAt)
+		way.judge(said, sentAt)
 		return nil
 	})
 	switch {

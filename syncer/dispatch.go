@@ -18,7 +18,10 @@ import (
 // A settle is prepared at the last moment, so callers that join before that
 // share it. Lock order: Account.mu before dispatch.mu.
 type dispatch struct {
-	s *Syncer
+	s         *Syncer
+	lane      *lane
+	mostCalls int          // under way at once
+	backAt    atomic.Int64 // ns, when the last outage ended; 0: there was none
 
 	mu    sync.Mutex
 	ready []queued
@@ -36,7 +39,7 @@ type queued struct {
 }
 
 const (
-	mostCalls = 8  // calls under way at once
+	mostCalls = 8  // calls under way at once, over all parts of the store
 	mostBatch = 64 // accounts in one call
 	// ownPerTick bounds the calls per tick that carry nothing but settles of the
 	// node's own accord.
@@ -73,7 +76,7 @@ func (d *dispatch) submitLater(a *Account) {
 func (d *dispatch) tick() {
 	d.mu.Lock()
 	d.quota = ownPerTick
-	if back := d.s.backAt.Load(); back != 0 && d.s.Now()-back < convalescence {
+	if back := d.backAt.Load(); back != 0 && d.s.Now()-back < convalescence {
 		d.quota = 1
 	}
 	d.mu.Unlock()
@@ -91,7 +94,7 @@ func (d *dispatch) nudge() {
 
 // call adds a goroutine that calls the store. The caller holds mu.
 func (d *dispatch) call() {
-	if d.calls < mostCalls {
+	if d.calls < d.mostCalls {
 		d.calls++
 		go d.run()
 	}
@@ -160,6 +163,7 @@ func (d *dispatch) quiet() <-chan struct{} {
 // the timeout; the loser's result is void.
 type flight struct {
 	s        *Syncer
+	lane     *lane
 	accounts []*Account
 	settles  []*slice.Settle // of each account; nil: it had nothing to say
 	landed   atomic.Bool
@@ -171,7 +175,7 @@ func (d *dispatch) send(batch []queued) {
 	for _, q := range batch {
 		q.account.replan()
 	}
-	f := &flight{s: d.s, sentAt: d.s.Now()}
+	f := &flight{s: d.s, lane: d.lane, sentAt: d.s.Now()}
 	said := make([]*slice.Settle, 0, len(batch))
 	for _, q := range batch {
 		st, ok := q.prepare(f.sentAt)
@@ -214,7 +218,7 @@ func (q queued) prepare(now int64) (st *slice.Settle, ok bool) {
 // land applies what the store answered.
 func (f *flight) land(said []*slice.Settle) {
 	if len(said) > 0 {
-		f.s.judgeCall(said, f.sentAt)
+		f.lane.judge(said, f.sentAt)
 	}
 	for i, a := range f.accounts {
 		st := f.settles[i]
@@ -230,7 +234,7 @@ func (f *flight) abandon() {
 	if !f.landed.CompareAndSwap(false, true) {
 		return
 	}
-	f.s.breaker.failing(f.s.Now(), errTimeout)
+	f.lane.breaker.failing(f.s.Now(), errTimeout)
 	for i, a := range f.accounts {
 		if st := f.settles[i]; st != nil {
 			a.apply(&slice.Settle{Rule: st.Rule, Usage: st.Usage, Outcome: slice.Unknown, Err: errTimeout})
@@ -240,18 +244,24 @@ func (f *flight) abandon() {
 	}
 }
 
-// judgeCall tells the breaker how a call went. A failure of one account alone,
-// such as a key of the wrong type, says nothing about the store.
-func (s *Syncer) judgeCall(said []*slice.Settle, sentAt int64) {
-	now := s.Now()
+// judge tells the breaker how a call went. A failure of one account alone, such as
+// a key of the wrong type, says nothing about the store.
+func (l *lane) judge(said []*slice.Settle, sentAt int64) {
+	now := l.dispatch.s.Now()
 	var err error
 	for _, st := range said {
 		if st.Outcome == slice.Ran || st.Lone {
-			s.latency.Store((7*s.latency.Load() + now - sentAt) / 8)
-			s.breaker.succeeded(now, now-sentAt)
+			l.answered(sentAt, now)
 			return
 		}
 		err = st.Err
 	}
-	s.breaker.failing(now, err)
+	l.breaker.failing(now, err)
+}
+
+// answered takes note of a call that the store has answered.
+func (l *lane) answered(sentAt, now int64) {
+	s := l.dispatch.s
+	s.latency.Store((7*s.latency.Load() + now - sentAt) / 8)
+	l.breaker.succeeded(now, now-sentAt)
 }

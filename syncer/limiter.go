@@ -86,7 +86,7 @@ func (a *Account) giveUp() {
 	c := a.contact
 	switch {
 	case c == nil || c.inflight:
-	case a.lim.s.Down():
+	case a.down():
 		a.letGo()
 	case c.lease.Holds() || c.charged != 0 || c.fallback != 0:
 		a.attempt(intent{kind: giveBack}, a.lim.s.Now())
@@ -143,7 +143,7 @@ func (l *Limiter) SetPlan(p *Plan) {
 		}
 		return true
 	})
-	l.s.dispatch.nudge() // the slices go back now
+	l.s.nudge() // the slices go back now
 }
 
 // forgetDenial drops what followed from the old limit. The caller holds mu.

@@ -19,9 +19,11 @@ const (
 	memberTrust = memberTTL - time.Second
 )
 
-// members keeps this node's registrations. Its fields belong to the loop.
+// members keeps this node's registrations in one part of the store. Its fields
+// belong to the loop.
 type members struct {
 	s       *Syncer
+	lane    *lane
 	beating atomic.Bool  // a heartbeat is under way
 	due     atomic.Int64 // ns, the next heartbeat
 }
@@ -36,7 +38,7 @@ func (m *members) tick(now int64) {
 		return
 	}
 	wait := m.s.dice.jitter(int64(heartbeatEvery))
-	if m.s.breaker.open.Load() {
+	if m.lane.down() {
 		wait = min(wait, m.s.tick())
 	}
 	m.due.Store(now + wait)
@@ -54,51 +56,70 @@ func (m *members) wait(now int64) time.Duration {
 // fleetsPerBeat bounds one call: the breaker judges its time.
 const fleetsPerBeat = 32
 
-// beat registers this node with all fleets and takes over what they look like.
+// beat registers this node with all fleets of its part and takes over what they
+// look like. A part that is down and has none is probed without.
 func (m *members) beat() {
-	for part := range slices.Chunk(m.s.Limiters(), fleetsPerBeat) {
-		m.beatSome(part)
+	limiters := m.limiters()
+	if len(limiters) == 0 && m.lane.down() {
+		m.call(func(ctx context.Context, _ int64) error { return m.s.shards.Probe(ctx, m.lane.index) })
+	}
+	for part := range slices.Chunk(limiters, fleetsPerBeat) {
+		m.call(func(ctx context.Context, sentAt int64) error { return m.register(ctx, part, sentAt) })
 	}
 }
 
-func (m *members) beatSome(limiters []*Limiter) {
-	s := m.s
+// limiters returns the limiters whose fleets are in this part of the store.
+func (m *members) limiters() []*Limiter {
+	return slices.DeleteFunc(m.s.Limiters(), func(l *Limiter) bool {
+		return m.s.shards.FleetLane(l.name) != m.lane.index
+	})
+}
+
+// call calls the store and lets the breaker judge it.
+func (m *members) call(do func(ctx context.Context, sentAt int64) error) {
+	s, b := m.s, &m.lane.breaker
+	sentAt := s.Now()
+	alive := time.AfterFunc(s.cfg.StoreTimeout, func() { b.failing(s.Now(), errTimeout) })
+	ctx, cancel := context.WithTimeout(context.Background(), m.patience())
+	defer cancel()
+	err := do(ctx, sentAt)
+	inTime, now := alive.Stop(), s.Now()
+	switch {
+	case err == nil:
+		m.lane.answered(sentAt, now)
+		s.warnSlow(now - sentAt)
+	case inTime:
+		b.failing(now, err)
+	}
+}
+
+// register sends one heartbeat. It fails if no fleet's answer says that the store
+// is there: one that cannot be read alone says nothing of the others.
+func (m *members) register(ctx context.Context, limiters []*Limiter, sentAt int64) (err error) {
 	fleets := make([]*slice.Fleet, len(limiters))
 	for i, l := range limiters {
 		fleets[i] = &slice.Fleet{Limiter: l.name}
 	}
-	sentAt := s.Now()
-	alive := time.AfterFunc(s.cfg.StoreTimeout, func() { s.breaker.failing(s.Now(), errTimeout) })
-	ctx, cancel := context.WithTimeout(context.Background(), m.patience())
-	defer cancel()
-	s.store.Heartbeat(ctx, s.cfg.Member, memberTTL, fleets)
-	inTime := alive.Stop()
-	now := s.Now()
-	answered, err := false, error(nil)
+	m.s.store.Heartbeat(ctx, m.s.cfg.Member, memberTTL, fleets)
+	answered := false
 	for i, f := range fleets {
 		answered = answered || f.Err == nil || f.Lone
 		if f.Err != nil {
 			err = f.Err
 			continue
 		}
-		limiters[i].joined(f, sentAt, now)
+		limiters[i].joined(f, sentAt, m.s.Now())
 	}
-	// A part of the store that is down (a shard, one key) fails the calls that
-	// need it; those that do not go on.
-	switch {
-	case answered:
-		s.latency.Store((7*s.latency.Load() + now - sentAt) / 8)
-		s.breaker.succeeded(now, now-sentAt)
-		s.warnSlow(now - sentAt)
-	case inTime:
-		s.breaker.failing(now, err)
+	if answered {
+		return nil
 	}
+	return err
 }
 
 // patience is how long a heartbeat may take. A probe that gets no answer must not
 // stand in the way of the next one.
 func (m *members) patience() time.Duration {
-	if m.s.breaker.open.Load() {
+	if m.lane.down() {
 		return max(2*m.s.cfg.StoreTimeout, m.s.cfg.SyncInterval)
 	}
 	return m.s.patience()

@@ -95,7 +95,7 @@ func (r *recall) sync(ctx context.Context, holding bool) {
 			a.yield(m)
 		}
 	}
-	r.s.dispatch.nudge()
+	r.s.nudge()
 }
 
 // yield gives back what this node does not need; or everything, if that is less

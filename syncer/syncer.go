@@ -30,10 +30,12 @@ type Config struct {
 // Syncer is one node: one loop and one dispatcher for all its limiters.
 type Syncer struct {
 	// Immutable.
-	cfg   Config
-	store Store
-	start time.Time
-	ring  *slice.Ring[*Account]
+	cfg    Config
+	store  Store
+	shards Sharded
+	lanes  []*lane
+	start  time.Time
+	ring   *slice.Ring[*Account]
 
 	// Dead is the watermark that Takes check.
 	Dead slice.Watermark
@@ -41,16 +43,14 @@ type Syncer struct {
 	Counts NodeCounts
 
 	deadlines deadlines
-	dispatch  dispatch
 	agenda    agenda
-	breaker   breaker
 	recall    recall
-	members   members
 	dice      dice
 
 	latency atomic.Int64 // ns, smoothed time of a call
 	clock   atomic.Int64 // µs, the store's clock less the node's; 0: never heard
-	backAt  atomic.Int64 // ns, when the last outage ended; 0: there was none
+	downs   atomic.Int32 // lanes whose breakers are open; written under turning
+	turning sync.Mutex
 
 	mu       sync.Mutex
 	limiters map[string]*Limiter
@@ -70,6 +70,7 @@ func New(cfg Config) *Syncer {
 	s := &Syncer{
 		cfg:      cfg,
 		store:    cfg.Store,
+		shards:   whole{},
 		start:    time.Now(),
 		ring:     slice.NewRing[*Account](cfg.MaxKeys),
 		limiters: make(map[string]*Limiter),
@@ -79,10 +80,14 @@ func New(cfg Config) *Syncer {
 	s.latency.Store(int64(cfg.StoreTimeout) / 10)
 	s.dice.seed(cfg.Member)
 	s.deadlines = deadlines{dead: &s.Dead, now: s.Now}
-	s.dispatch.s, s.recall.s, s.members.s = s, s, s
+	s.recall.s = s
 	s.agenda.next, s.agenda.wake = math.MaxInt64, s.wake
-	s.dispatch.quota = ownPerTick
-	s.breaker = breaker{timeout: int64(cfg.StoreTimeout), changed: s.turned}
+	if shards, ok := cfg.Store.(Sharded); ok {
+		s.shards = shards
+	}
+	for i := range s.shards.Lanes() {
+		s.lanes = append(s.lanes, s.newLane(i, s.shards.Lanes()))
+	}
 	s.tasks.Add(1)
 	go s.loop()
 	return s
@@ -116,8 +121,12 @@ func (s *Syncer) loop() {
 		case <-s.kick:
 		case <-timer.C:
 		}
-		s.members.tick(s.Now())
-		timer.Reset(min(s.runAgenda(), s.members.wait(s.Now())))
+		wait := s.runAgenda()
+		for _, l := range s.lanes {
+			l.members.tick(s.Now())
+			wait = min(wait, l.members.wait(s.Now()))
+		}
+		timer.Reset(wait)
 	}
 }
 
@@ -131,8 +140,8 @@ func (s *Syncer) runAgenda() time.Duration {
 	for _, a := range due {
 		a.act(s.Now())
 	}
-	if len(due) > 0 && !s.breaker.open.Load() {
-		s.dispatch.nudge() // what became due together shares calls
+	if len(due) > 0 {
+		s.nudge() // what became due together shares calls
 	}
 	if next == math.MaxInt64 {
 		return time.Hour
@@ -142,7 +151,7 @@ func (s *Syncer) runAgenda() time.Duration {
 
 // sync is the tick: scarcity, what was left for it, sweep.
 func (s *Syncer) sync() {
-	if !s.breaker.open.Load() && s.syncing.CompareAndSwap(false, true) {
+	if !s.allDown() && s.syncing.CompareAndSwap(false, true) {
 		holding := s.agenda.len() > 0 // before the loop takes what is due
 		s.background(func() {
 			defer s.syncing.Store(false)
@@ -151,12 +160,23 @@ func (s *Syncer) sync() {
 			s.recall.sync(ctx, holding)
 		})
 	}
-	if !s.breaker.open.Load() {
-		s.dispatch.tick()
+	for _, l := range s.lanes {
+		if !l.down() {
+			l.dispatch.tick()
+		}
 	}
 	// Ticks compare modulo 2^32: a watermark that no lease moves must not fall behind.
 	s.Dead.Pass(slice.TickAt(s.Now()))
 	s.ring.Sweep(s.sweepShare())
+}
+
+// nudge sends what was left for later, where the store is there.
+func (s *Syncer) nudge() {
+	for _, l := range s.lanes {
+		if !l.down() {
+			l.dispatch.nudge()
+		}
+	}
 }
 
 // aligned returns the moment after a span, moved back to a tick where that makes
@@ -209,20 +229,6 @@ func (s *Syncer) windowLeft(period, now int64) (left time.Duration, known bool) 
 	}
 	return time.Duration((w+1)*period-(now/1000+s.clock.Load())) * time.Microsecond, true
 }
-
-// turned reports a change of the breaker.
-func (s *Syncer) turned(open bool, cause error) {
-	if open {
-		s.Counts.BreakerOpens.Add(1)
-	} else {
-		s.backAt.Store(max(s.Now(), 1))
-	}
-	s.members.soon()
-	s.cfg.Changed(open, cause)
-}
-
-// Down reports whether the breaker is open.
-func (s *Syncer) Down() bool { return s.breaker.open.Load() }
 
 // warnSlow says once that StoreTimeout leaves no room for two round trips, when
 // that was so three heartbeats in a row: a single one may have met a pause.

@@ -1,0 +1,128 @@
+package exact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Lanes divide the accounts into parts of which one server may have each alone, so
+// that who calls can keep the failure of one from the others: the shards of a Ring,
+// and sixteenths of a cluster's hash slots, which follow its primaries as far as
+// those own slots in a row. Any other client has one lane.
+type lanes struct {
+	count   int
+	byAddr  map[string]int // of a Ring's shards
+	slotted bool           // of a cluster
+	probes  []string       // a key in each lane of a cluster
+}
+
+// clusterLanes is how many parts a cluster has. More of them would follow its
+// primaries more closely, and fill calls less.
+const (
+	clusterLanes = 16
+	clusterSlots = 16384
+)
+
+func (s *Store) divide() {
+	s.lanes = lanes{count: 1}
+	switch rdb := s.rdb.(type) {
+	case *redis.Ring:
+		s.lanes.byAddr = map[string]int{}
+		for _, name := range slices.Sorted(maps.Keys(rdb.Options().Addrs)) {
+			s.lanes.byAddr[rdb.Options().Addrs[name]] = len(s.lanes.byAddr)
+		}
+		s.lanes.count = max(len(s.lanes.byAddr), 1)
+	case *redis.ClusterClient:
+		s.lanes.slotted, s.lanes.count = true, clusterLanes
+		s.lanes.probes = make([]string, clusterLanes)
+		for i, found := 0, 0; found < clusterLanes; i++ {
+			key := s.prefix + ":{}p1:" + strconv.Itoa(i)
+			if lane := s.Lane(key); s.lanes.probes[lane] == "" {
+				s.lanes.probes[lane] = key
+				found++
+			}
+		}
+	}
+}
+
+// Lanes returns the number of lanes, at least 1.
+func (s *Store) Lanes() int { return s.lanes.count }
+
+// Lane returns the lane of an account, 0 to Lanes − 1. It asks nobody.
+func (s *Store) Lane(account string) int {
+	switch rdb := s.rdb.(type) {
+	case *redis.Ring:
+		shard, err := rdb.GetShardClientForKey(account)
+		if err != nil {
+			return 0 // all shards are down
+		}
+		return s.lanes.byAddr[shard.Options().Addr]
+	case *redis.ClusterClient:
+		return slotOf(account) * clusterLanes / clusterSlots
+	default:
+		return 0
+	}
+}
+
+// FleetLane returns the lane of a limiter's fleet.
+func (s *Store) FleetLane(limiter string) int { return s.Lane(s.membersKey(limiter)) }
+
+// probeTTL is how long a probe leaves a trace.
+const probeTTL = time.Second
+
+var errShardDown = errors.New("hybrid: the ring has taken the shard out")
+
+// Probe finds out whether the server of a lane executes scripts that write.
+func (s *Store) Probe(ctx context.Context, lane int) error {
+	c := newCall(heartbeatScript, 1, 2)
+	key := s.prefix + ":{}p1:"
+	if s.lanes.slotted {
+		key = s.lanes.probes[lane]
+	}
+	c.args = append(c.args, key, "probe", probeTTL.Milliseconds())
+	ring, ok := s.rdb.(*redis.Ring)
+	if !ok {
+		s.run(ctx, []*call{c})
+		return c.err
+	}
+	for _, shard := range ring.GetShardClients() {
+		if s.lanes.byAddr[shard.Options().Addr] == lane {
+			runOn(ctx, shard, []*call{c})
+			return c.err
+		}
+	}
+	return fmt.Errorf("%w: %d", errShardDown, lane)
+}
+
+// slotOf returns the hash slot of a key of this package, whose first braces are
+// empty, so that all of it counts: CRC-16 of the XMODEM kind, as the cluster
+// specification of Redis has it.
+func slotOf(key string) int {
+	var crc uint16
+	for i := range len(key) {
+		crc = crc<<8 ^ crc16[byte(crc>>8)^key[i]]
+	}
+	return int(crc % clusterSlots)
+}
+
+var crc16 = func() (table [256]uint16) {
+	for i := range table {
+		crc := uint16(i) << 8
+		for range 8 {
+			carry := crc&0x8000 != 0
+			crc <<= 1
+			if carry {
+				crc ^= 0x1021
+			}
+		}
+		table[i] = crc
+	}
+	return table
+}()

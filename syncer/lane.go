@@ -1,0 +1,95 @@
+package syncer
+
+import "context"
+
+// Sharded is a Store of which parts may fail alone, such as the shards of a
+// cluster. A Store that is not Sharded is one part. None of its methods but Probe
+// may block.
+type Sharded interface {
+	// Lanes is how many parts there are, at least 1.
+	Lanes() int
+	// Lane is the part that an account is in, 0 to Lanes − 1. It may change.
+	Lane(account string) int
+	// FleetLane is the part that a limiter's registrations are in.
+	FleetLane(limiter string) int
+	// Probe fails unless the part would execute settles.
+	Probe(ctx context.Context, lane int) error
+}
+
+// whole is a Store in one part.
+type whole struct{}
+
+func (whole) Lanes() int                       { return 1 }
+func (whole) Lane(string) int                  { return 0 }
+func (whole) FleetLane(string) int             { return 0 }
+func (whole) Probe(context.Context, int) error { return nil } // not asked: all registrations are in this part
+
+// lane is the way to one part of the store. It has a line of settles, a breaker
+// and heartbeats of its own: what hangs or fails there is nobody else's matter.
+type lane struct {
+	index    int
+	dispatch dispatch
+	breaker  breaker
+	members  members
+}
+
+func (s *Syncer) newLane(index, lanes int) *lane {
+	l := &lane{index: index}
+	l.dispatch.s, l.dispatch.lane = s, l
+	l.dispatch.mostCalls, l.dispatch.quota = max(mostCalls/lanes, 2), ownPerTick
+	l.breaker.timeout, l.breaker.changed = int64(s.cfg.StoreTimeout), l.turned
+	l.members.s, l.members.lane = s, l
+	return l
+}
+
+// down reports whether nobody waits for this part now.
+func (l *lane) down() bool { return l.breaker.open.Load() }
+
+// turned takes note of a change of the breaker.
+func (l *lane) turned(open bool, cause error) {
+	s := l.dispatch.s
+	if !open {
+		l.dispatch.backAt.Store(max(s.Now(), 1))
+	}
+	l.members.soon()
+	s.turned(open, cause)
+}
+
+// laneOf returns the way to an account.
+func (s *Syncer) laneOf(limiter, key string) *lane {
+	if len(s.lanes) == 1 {
+		return s.lanes[0]
+	}
+	return s.lanes[s.shards.Lane(s.store.Account(limiter, key))]
+}
+
+func (a *Account) lane() *lane { return a.lim.s.laneOf(a.lim.name, a.key) }
+
+// down reports whether nobody waits for this account's part of the store now.
+func (a *Account) down() bool { return a.lane().down() }
+
+// turned reports that the first part of the store has failed, or that the last
+// one is back.
+func (s *Syncer) turned(open bool, cause error) {
+	s.turning.Lock()
+	defer s.turning.Unlock()
+	before := s.downs.Load()
+	if open {
+		s.downs.Store(before + 1)
+	} else {
+		s.downs.Store(before - 1)
+	}
+	switch {
+	case open && before == 0:
+		s.Counts.BreakerOpens.Add(1)
+		s.cfg.Changed(true, cause)
+	case !open && before == 1:
+		s.cfg.Changed(false, nil)
+	}
+}
+
+// Down reports whether nobody waits for the store, or for a part of it, now.
+func (s *Syncer) Down() bool { return s.downs.Load() > 0 }
+
+// allDown reports whether nobody waits for any part of the store.
+func (s *Syncer) allDown() bool { return int(s.downs.Load()) == len(s.lanes) }
