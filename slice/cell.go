@@ -127,8 +127,9 @@ func (c *Cell) renew(expiry Tick, tokens int64) {
 // clear empties the cell.
 func (c *Cell) clear() { c.word.Store(0) }
 
-// EndsBefore reports whether that comes before a moment.
-func (c *Cell) EndsBefore(ns int64) bool {
+// Left returns for how many nanoseconds after a moment the cell is alive, rounded
+// down to ticks; below 0 if it was dead by then.
+func (c *Cell) Left(ns int64) int64 {
 	expiry, _ := unpack(c.word.Load())
-	return !expiry.After(TickAt(ns))
+	return int64(int32(expiry-TickAt(ns))) * int64(TickLength)
 }

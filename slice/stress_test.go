@@ -308,7 +308,7 @@ func (s *stress) look(*rand.Rand) {
 		s.strange.Add(1)
 	}
 	s.cell.Expired(&s.dead)
-	s.cell.EndsBefore(0)
+	s.cell.Left(0)
 	if before.After(s.dead.Now()) {
 		s.strange.Add(1)
 	}

@@ -87,7 +87,7 @@ func (a *Account) keepLease(now int64) {
 		}
 	case a.floorServes(now):
 		// a refill comes when the floor has served
-	case a.Cell.EndsBefore(now+2*horizon) && a.outlives(now+2*horizon, now):
+	case a.Cell.Left(now) <= 2*horizon && a.outlives(now+2*horizon, now):
 		a.attempt(intent{kind: refill}, now)
 	}
 }
@@ -130,6 +130,9 @@ func (a *Account) schedule(now int64) {
 			due = now + a.lim.s.dice.jitter(max(horizon, int64(ProbeInterval)))
 		}
 	case c.lease.Holds():
+		if now-c.idleSince >= horizon { // nothing becomes of it before it may have to be renewed
+			due = max(due, now+a.Cell.Left(now)-2*horizon)
+		}
 	case a.restful(now):
 		a.lim.s.agenda.set(a, 0)
 		if c.user == "" || a.dead {

@@ -90,3 +90,27 @@ func TestMixedCostsBelowTheLimitAreAdmitted(t *testing.T) {
 		}
 	})
 }
+
+// A slice that nobody uses and nobody misses is left alone until it ends: a million
+// of them would keep a core busy.
+func TestIdleSlicesAreLeftAlone(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(100, time.Second), strict)
+		for range 3 {
+			allow(l, "k", 1)
+			time.Sleep(10 * time.Millisecond)
+		}
+		if !peek(l, "k").lease.Holds() {
+			t.Fatal("no slice")
+		}
+		time.Sleep(2 * time.Second)
+		if c := peek(l, "k"); !c.lease.Holds() || time.Duration(c.due-w.Now()) < 30*time.Second {
+			t.Errorf("holds %t, looked at in %v", c.lease.Holds(), time.Duration(c.due-w.Now()))
+		}
+		time.Sleep(2 * time.Minute)
+		if c := peek(l, "k"); c != nil {
+			t.Errorf("two epochs later there is still %+v", *c)
+		}
+		equal(t, "accounts on the agenda", w.agenda.len(), 0)
+	})
+}

@@ -79,17 +79,18 @@ func (l *Limiter) newAccount(key, user string, own *Plan, now int64) *Account {
 }
 
 // giveUp returns the slice of an evicted account, if its requests have paid for
-// that; otherwise the store forgets it with the lease.
+// that; otherwise the store forgets it with the lease, and the node at once: a flood
+// of keys must not leave more than MaxKeys of them.
 func (a *Account) giveUp() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.contact
-	switch {
-	case c == nil || c.inflight:
-	case a.down():
+	if c == nil || c.inflight {
+		return
+	}
+	tells := c.lease.Holds() || c.charged != 0 || c.fallback != 0
+	if !tells || a.down() || !a.attempt(intent{kind: giveBack}, a.lim.s.Now()) {
 		a.letGo()
-	case c.lease.Holds() || c.charged != 0 || c.fallback != 0:
-		a.attempt(intent{kind: giveBack}, a.lim.s.Now())
 	}
 }
 

@@ -38,6 +38,22 @@ func TestAnOutageForgetsWhatItEvicts(t *testing.T) {
 	})
 }
 
+// A flood of keys leaves no more than MaxKeys of them, whatever they were about.
+func TestAFloodLeavesNothingOfWhatItEvicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newFake(t), func(c *Config) { c.MaxKeys = 50 })
+		l := w.limiter(bucket(5, time.Hour), strict)
+		for i := range 2000 {
+			allow(l, fmt.Sprint("key", i), 1)
+			time.Sleep(100 * time.Microsecond)
+		}
+		if n := w.agenda.len(); n > 60 {
+			t.Errorf("%d accounts on the agenda of a node of 50 keys", n)
+		}
+		w.end()
+	})
+}
+
 // When thousands of keys have something to tell at once, a caller still waits
 // for one round trip.
 func TestCallersGoBeforeTheNodesOwnSettles(t *testing.T) {
