@@ -31,8 +31,10 @@ func causeOf(err error) string {
 			return k.cause
 		}
 	}
-	if text, ok := constantText[err.Error()]; ok {
-		return text
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		if text, ok := constantText[inner.Error()]; ok {
+			return text
+		}
 	}
 	return typeCause(err)
 }
@@ -66,6 +68,7 @@ var constantText = map[string]string{
 	"no answer from the store in time":                                "timeout",
 	"the store does not answer":                                       "timeout",
 	"more than one call in twenty took longer than StoreTimeout":      "slow: more than one call in twenty took longer than StoreTimeout",
+	"hybrid: the ring has taken the shard out":                        "a shard of the ring is down",
 	"hybrid: unexpected reply":                                        "unexpected reply",
 	"redis: cluster has no nodes":                                     "no node of the cluster is reachable",
 	"redis: all ring shards are down":                                 "all shards of the ring are down",

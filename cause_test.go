@@ -76,6 +76,9 @@ func TestCauses(t *testing.T) {
 		{reply("upstream redis.internal for alice is gone"), "reply ERR"},
 		{reply(""), "reply ERR"},
 
+		{fmt.Errorf("%w: %d", errors.New("hybrid: the ring has taken the shard out"), 1), "a shard of the ring is down"},
+		{fmt.Errorf("at redis.internal: %w", errors.New("redis: all ring shards are down")), "all shards of the ring are down"},
+
 		{errors.New("alice was here"), "*errors.errorString"},
 		{fmt.Errorf("on redis.internal: %w", errors.New("alice was here")), "*errors.errorString"},
 	} {

@@ -55,6 +55,9 @@ const (
 	mostClusterConns = 5
 )
 
+// shardConns is mostConns of a ring, which shares the calls out to its shards.
+func shardConns(shards int) int { return max(8/max(shards, 1), 2) + 2 }
+
 // Defaults of go-redis that its options show only after a server's own client
 // is made of them.
 const (
@@ -108,7 +111,7 @@ func ofRing(o *redis.RingOptions) clientSettings {
 		options: "redis.RingOptions",
 		read:    read, write: serverTimeout(o.WriteTimeout, read), bound: o.ContextTimeoutEnabled,
 		dial: orDefault(o.DialTimeout, defaultDialTimeout), dialPause: o.DialerRetryTimeout,
-		pool: orDefault(o.PoolSize, mostConns), active: o.MaxActiveConns, leastPool: mostConns,
+		pool: orDefault(o.PoolSize, mostConns), active: o.MaxActiveConns, leastPool: shardConns(len(o.Addrs)),
 		poolTimeout: orDefault(o.PoolTimeout, defaultReadTimeout),
 		limiter:     o.Limiter != nil,
 		shardCheck:  o.HeartbeatFrequency,

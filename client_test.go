@@ -135,6 +135,7 @@ func TestSoundSettingsAreNotLogged(t *testing.T) {
 		"failover cluster": redis.NewFailoverClusterClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{nowhere}}),
 		"cluster":          cluster(redis.ClusterOptions{}),
 		"ring":             ring(redis.RingOptions{}),
+		"ring of four":     redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": nowhere, "b": nowhere, "c": nowhere, "d": nowhere}, PoolSize: 4}),
 		"universal":        redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{nowhere}}),
 
 		// The library's calls end with their contexts all the same.

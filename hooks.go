@@ -20,9 +20,10 @@ type Hooks struct {
 	Store func(StoreEvent)
 }
 
-// StoreEvent is a change in the health of Redis as a node sees it.
+// StoreEvent is a change in the health of Redis as a node sees it. A Cluster or
+// Ring is down when the first of its parts is, and well when all are.
 type StoreEvent struct {
-	Down bool // true: nobody waits for Redis from now on
+	Down bool // true: nobody waits for Redis, or for a part of it, from now on
 
 	// Err is what was last seen to fail; nil when Redis is back. Its text may
 	// hold addresses and names of users: the log says less.

@@ -8,7 +8,7 @@ type Stats struct {
 	Limiters map[string]LimiterStats // by name; closed limiters are gone
 	Total    LimiterStats            // their sum; falls when a limiter is closed
 
-	StoreDown    bool   // nobody waits for Redis now
+	StoreDown    bool   // nobody waits for Redis, or for a part of it, now
 	StoreDowns   uint64 // how often that began
 	Calls        uint64 // calls to Redis that carried operations
 	Evictions    uint64 // keys forgotten because of MaxKeys
