@@ -103,7 +103,7 @@ func (a *Account) wanted(plan *Plan, now int64) bool {
 // outlives reports whether a renewed lease would last beyond a moment: in a
 // fixed window none lasts beyond the window.
 func (a *Account) outlives(moment, now int64) bool {
-	left, known := a.lim.s.windowLeft(a.Plan().Rule.Window, now)
+	left, known := a.windowLeft(a.Plan(), now)
 	return !known || now+int64(left-slice.Guard(left)) > moment
 }
 

@@ -1,6 +1,9 @@
 package syncer
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Sharded is a Store of which parts may fail alone, such as the shards of a
 // cluster. A Store that is not Sharded is one part. None of its methods but Probe
@@ -31,6 +34,7 @@ type lane struct {
 	dispatch dispatch
 	breaker  breaker
 	members  members
+	clock    atomic.Int64 // µs, this part's less the node's; 0: never heard
 }
 
 func (s *Syncer) newLane(index, lanes int) *lane {

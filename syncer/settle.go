@@ -208,7 +208,7 @@ func (a *Account) mayWant(plan *Plan, now int64) bool {
 	if !plan.Sliced || a.loner || a.dead || a.lim.closed.Load() {
 		return false
 	}
-	left, known := a.lim.s.windowLeft(plan.Rule.Window, now)
+	left, known := a.windowLeft(plan, now)
 	return !known || left > 4*slice.Guard(0)
 }
 
@@ -234,8 +234,10 @@ func (a *Account) charge(u *slice.Usage, plan *Plan, now int64) {
 // leaveOldWindow forgets what belongs to a window that is over: its slice, and
 // what is to be charged to it.
 func (a *Account) leaveOldWindow(plan *Plan, now int64) {
-	w := a.lim.s.window(plan.Rule.Window, now)
-	c := a.contact
+	if plan.Rule.Window == 0 {
+		return
+	}
+	w, c := a.lane().window(plan.Rule.Window, now), a.contact
 	if w == 0 || c.chargeWindow == w {
 		return
 	}

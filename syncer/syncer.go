@@ -48,7 +48,7 @@ type Syncer struct {
 	dice      dice
 
 	latency atomic.Int64 // ns, smoothed time of a call
-	clock   atomic.Int64 // µs, the store's clock less the node's; 0: never heard
+	clock   atomic.Int64 // µs, the clock of the part heard last less the node's; 0: never heard
 	downs   atomic.Int32 // lanes whose breakers are open; written under turning
 	turning sync.Mutex
 
@@ -200,34 +200,6 @@ func (s *Syncer) sweepShare() int {
 // background runs a task that may block on the store; Shutdown waits for it.
 func (s *Syncer) background(task func()) {
 	s.tasks.Go(task)
-}
-
-// hear takes over the store's clock from a reply.
-func (s *Syncer) hear(g *slice.Grant, sentAt, now int64) {
-	offset := g.Clock - (sentAt+now)/2/1000
-	if offset == 0 {
-		offset = 1
-	}
-	s.clock.Store(offset)
-}
-
-// window returns the number of the fixed window that the store is in, 0 for a
-// token bucket or if the store's clock is not known.
-func (s *Syncer) window(period, now int64) int64 {
-	offset := s.clock.Load()
-	if period == 0 || offset == 0 {
-		return 0
-	}
-	return (now/1000 + offset) / period
-}
-
-// windowLeft returns how long the store's current window lasts.
-func (s *Syncer) windowLeft(period, now int64) (left time.Duration, known bool) {
-	w := s.window(period, now)
-	if w == 0 {
-		return 0, false
-	}
-	return time.Duration((w+1)*period-(now/1000+s.clock.Load())) * time.Microsecond, true
 }
 
 // warnSlow says once that StoreTimeout leaves no room for two round trips, when

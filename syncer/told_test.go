@@ -56,17 +56,17 @@ func TestASlowLinkIsReportedOnce(t *testing.T) {
 func TestTheStoresClock(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		const second = int64(time.Second / time.Microsecond)
-		equal(t, "the window before the store was heard", w.window(second, w.Now()), 0)
-		w.hear(&slice.Grant{Clock: w.Now() / 1000}, w.Now(), w.Now())
-		if w.clock.Load() == 0 {
+		equal(t, "the window before the store was heard", w.lanes[0].window(second, w.Now()), 0)
+		w.lanes[0].hear(&slice.Grant{Clock: w.Now() / 1000}, w.Now(), w.Now())
+		if w.lanes[0].clock.Load() == 0 {
 			t.Error("not heard")
 		}
-		w.hear(&slice.Grant{Clock: 5*second + 250_000}, w.Now(), w.Now())
-		equal(t, "the window", w.window(second, w.Now()), 5)
-		left, known := w.windowLeft(second, w.Now())
+		w.lanes[0].hear(&slice.Grant{Clock: 5*second + 250_000}, w.Now(), w.Now())
+		equal(t, "the window", w.lanes[0].window(second, w.Now()), 5)
+		left, known := w.lanes[0].windowLeft(second, w.Now())
 		if !known || left != 750*time.Millisecond {
 			t.Errorf("%v left, known %t", left, known)
 		}
-		equal(t, "a bucket's window", w.window(0, w.Now()), 0)
+		equal(t, "a bucket's window", w.lanes[0].window(0, w.Now()), 0)
 	})
 }
