@@ -290,17 +290,35 @@ func attackSize() (keys, maxKeys int) {
 	return 80_000, 8_000
 }
 
-// A client that makes up a key for each request gets nobody's limit, and makes
-// nobody wait.
+// heap is the live bytes.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what finalizers and pools held
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A client that makes up a key for each request gets nobody's limit, makes nobody
+// wait, and what it has pushed out leaves nothing behind: memory is bounded by
+// MaxKeys alone, however fast fresh keys come.
 func TestAttackOfDistinctKeys(t *testing.T) {
 	keys, maxKeys := attackSize()
+	before := heap()
 	a := newAttack(t, watchedOnly(), maxKeys)
 	a.run(keys)
 	most := max(time.Millisecond, 3*together(&a.control).part(0.999))
 	if got := max(together(&a.fresh).part(0.999), a.calls.part(0.999)); got > most {
 		t.Errorf("p99.9 is %v, allowed %v", got, most)
 	}
+	a.fresh, a.control, a.calls, a.bare = [attackers]stopwatch{}, [attackers]stopwatch{}, stopwatch{}, bareTable{}
+	perKey := float64(heap()-before) / float64(maxKeys)
+	t.Logf("%.0f bytes of heap for each key of MaxKeys", perKey)
+	if perKey > 1000 {
+		t.Errorf("%.0f bytes of heap for each key of MaxKeys, allowed 1000", perKey)
+	}
 	_ = a.node.Close() // there may be more to settle than fits into its second
+	runtime.KeepAlive(a)
 }
 
 // The same on a real Redis, which remembers all of them for a while.
