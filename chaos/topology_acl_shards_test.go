@@ -19,6 +19,7 @@ import (
 
 // What the clients of a cluster and of a ring need beyond the least, and no more.
 func TestLeastACLOfClusterAndRing(t *testing.T) {
+	takesLong(t)
 	cluster := redistest.StartCluster(t, 2)
 	proveLeast(t, "cluster", cluster.Servers, leastForCluster, func() error { return useCluster(t, cluster) })
 	shards := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
@@ -59,7 +60,7 @@ func useCluster(t *testing.T, c *redistest.Cluster) error {
 	if err := useAll(connect, admin); err != nil {
 		return err
 	}
-	if n := refusedTimes(c.Servers[0].Client(t), "command"); n > 10 {
+	if n := timesRefused(c.Servers[0].Client(t), "command"); n > 10 {
 		return fmt.Errorf("COMMAND was refused %d times", n)
 	}
 	moving, err := lone(t, connect(), "moving")
@@ -123,8 +124,8 @@ func lone(t *testing.T, rdb redis.UniversalClient, name string) (*hybrid.Limiter
 	return node.Limiter(name, hybrid.PerMinute(1000), &hybrid.LimiterOptions{Accuracy: hybrid.Exact, OnFailure: hybrid.FailClosed})
 }
 
-// refusedTimes is how often a server refused a command.
-func refusedTimes(admin *redis.Client, command string) int {
+// timesRefused is how often a server refused a command.
+func timesRefused(admin *redis.Client, command string) int {
 	info := admin.Info(context.Background(), "commandstats").Val()
 	found := regexp.MustCompile("cmdstat_" + command + ":.*rejected_calls=([0-9]+)").FindStringSubmatch(info)
 	if found == nil {

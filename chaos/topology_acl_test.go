@@ -25,7 +25,7 @@ var (
 		"evalsha", "eval", // settles and heartbeats; eval where the script is not loaded yet
 		"time", "get", "set", "del", "pttl", // called by the script of a settle
 		"zadd", "zrangebyscore", "zremrangebyscore", "pexpire", // heartbeats and recall marks
-		"zrange",          // heartbeats
+		"zscore", "zrange", // heartbeats
 		"zremrangebyrank", // recall marks
 		"zrem",            // leaving a fleet
 	}
@@ -58,7 +58,7 @@ func TestLeastACL(t *testing.T) {
 	if err := useAs(t, all, least)(); err != nil {
 		t.Errorf("with all of them: %v", err)
 	}
-	for _, refused := range refusals(t, all) {
+	for _, refused := range refusedCommands(t, all) {
 		if !introduction(refused) {
 			t.Errorf("refused, and nobody noticed: %s", refused)
 		}
@@ -81,8 +81,8 @@ func TestLeastACL(t *testing.T) {
 // Redis introduces itself; it goes on without.
 func introduction(command string) bool { return strings.HasPrefix(command, "client") }
 
-// refusals lists what the server refused to its users.
-func refusals(t *testing.T, s *redistest.Server) (objects []string) {
+// refusedCommands lists what the server refused to its users.
+func refusedCommands(t *testing.T, s *redistest.Server) (objects []string) {
 	t.Helper()
 	entries, err := s.Client(t).ACLLog(context.Background(), 100).Result()
 	if err != nil {

@@ -1,0 +1,146 @@
+package chaos
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/redistest"
+)
+
+// clusterUnderTest is a cluster of three shards.
+type clusterUnderTest struct {
+	*redistest.Cluster
+	t   testing.TB
+	rdb *redis.ClusterClient // the test's own
+}
+
+// owners is the index of the shard that owns each slot.
+func (c *clusterUnderTest) owners() (owner [16384]int) {
+	c.t.Helper()
+	ranges, err := c.Servers[0].Client(c.t).ClusterSlots(context.Background()).Result()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, r := range ranges {
+		for i, s := range c.Servers {
+			if s.Addr == r.Nodes[0].Addr {
+				for slot := r.Start; slot <= r.End; slot++ {
+					owner[slot] = i
+				}
+			}
+		}
+	}
+	return owner
+}
+
+func (c *clusterUnderTest) slot(p hybrid.FailurePolicy, key string) int {
+	return int(c.rdb.ClusterKeySlot(context.Background(), accountName(p.String(), key)).Val())
+}
+
+// Slots move with their keys, and then a primary dies with writes that its replica
+// has not seen: no caller learns of it.
+func TestClusterReshardingAndFailover(t *testing.T) {
+	takesLong(t)
+	c := &clusterUnderTest{Cluster: redistest.StartReplicatedCluster(t, 3, keepsData...), t: t}
+	c.rdb = c.Client(t)
+	r := runOn(t, "cluster, slots move, a primary dies", failoverLoad(), slowly(1500), func() redis.UniversalClient {
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+	})
+	time.Sleep(time.Second)
+	from := r.now()
+	keys := c.reshard()
+	moved := r.now()
+	t.Logf("%d keys were moved in %v", keys, moved-from)
+
+	dead := c.owners()[c.slot(hybrid.FailClosed, hotKey)]
+	places := c.places(dead)
+	primary, replica := c.Servers[dead], c.Replicas[dead]
+	redistest.Sever(t, primary, replica)
+	stale := usedOn(t, replica)
+	time.Sleep(lasting(1500 * time.Millisecond))
+	r.out.began = r.now()
+	primary.Kill()
+	awaitPrimary(t, replica)
+	r.out.ended, r.out.ready = r.now(), r.now()
+	time.Sleep(4 * time.Second)
+	r.collect()
+	r.out.serverLog = replica.LogTail(20)
+	r.leave()
+	lost := lostOf(leftBy(t, primary), stale)
+	r.judgeLosses(lost)
+	var alive []*redistest.Server
+	for i, s := range c.Servers {
+		if i != dead {
+			alive = append(alive, s)
+		}
+	}
+	r.judgeBooks(usedOn(t, append(alive, replica)...), lost)
+	r.judge()
+	r.judgeShards(places)
+	r.byRedis("before the slots moved", 0, from)
+	r.byRedis("while the slots moved", from, moved)
+	r.byRedis("2 s after the failover", r.out.ready+2*time.Second, r.out.stopped)
+}
+
+// reshard moves the slots of 20 keys and of a hot one from one shard to another.
+func (c *clusterUnderTest) reshard() (keys int) {
+	c.t.Helper()
+	owner := c.owners()
+	slots := []int{c.slot(hybrid.FailLocal, hotKey)}
+	from := owner[slots[0]]
+	for n := 0; len(slots) < 20; n++ {
+		if slot := c.slot(hybrid.FailClosed, warmKey(n)); owner[slot] == from {
+			slots = append(slots, slot)
+		}
+	}
+	keys, err := c.Reshard(c.Servers[from], c.Servers[(from+1)%3], slots, 50*time.Millisecond)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return keys
+}
+
+// places says where each key of the load is, seen from a shard.
+func (c *clusterUnderTest) places(dead int) map[account]place {
+	owner, shared := c.owners(), [16]bool{}
+	for slot, shard := range owner {
+		shared[slot/1024] = shared[slot/1024] || shard == dead
+	}
+	return placeAll(func(p hybrid.FailurePolicy, key string) place {
+		switch slot := c.slot(p, key); {
+		case owner[slot] == dead:
+			return failing
+		case shared[slot/1024]:
+			return neighbours
+		default:
+			return apart
+		}
+	})
+}
+
+// placeAll places the keys of the load.
+func placeAll(placeOf func(hybrid.FailurePolicy, string) place) map[account]place {
+	places := map[account]place{}
+	for _, p := range policies {
+		places[account{p, hotKey}] = placeOf(p, hotKey)
+		for n := range failoverLoad().warm {
+			places[account{p, warmKey(n)}] = placeOf(p, warmKey(n))
+		}
+	}
+	return places
+}
+
+// awaitPrimary waits until a replica has taken over.
+func awaitPrimary(t *testing.T, replica *redistest.Server) {
+	t.Helper()
+	rdb := replica.Client(t)
+	redistest.Eventually(t, "the replica takes over", func() bool {
+		return strings.Contains(rdb.Info(context.Background(), "replication").Val(), "role:master") &&
+			strings.Contains(rdb.ClusterInfo(context.Background()).Val(), "cluster_state:ok")
+	})
+}

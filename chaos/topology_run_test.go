@@ -1,0 +1,257 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/redistest"
+)
+
+// slowly is a limit that refills nothing in a test, so that what the store says
+// is used is what was used.
+func slowly(n int64) hybrid.Limit { return hybrid.Per(n, time.Duration(n)*1000*time.Hour) }
+
+// takesLong skips a test where only a selection is run.
+func takesLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not in a brief selection")
+	}
+}
+
+// topologyRun is a fleet under load on more than one server.
+type topologyRun struct {
+	t     testing.TB
+	fleet *fleet
+	out   outcome
+	keep  func() // ends the load and keeps what was recorded
+}
+
+// runOn starts a fleet with this load.
+func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func() redis.UniversalClient) *topologyRun {
+	t.Helper()
+	clients := warmed(t, connect)
+	began := time.Now()
+	setup := usualFleet(began, func(node int) redis.UniversalClient { return clients[node] })
+	setup.limit = limit
+	r := &topologyRun{t: t}
+	asFleet(func() { r.fleet = setup.start(t) })
+
+	r.out = outcome{fault: name, seed: l.seed, limit: limit, accuracy: setup.accuracy, nodes: setup.nodes, timeout: defaultTimeout,
+		tick: defaultTick, expect: expectation{down: maybe, byPolicy: 1}, secrets: []string{secretMark, "127.0.0.1"}}
+	stop := make(chan struct{})
+	var answers func() []answer
+	asFleet(func() { answers = l.drive(r.fleet, began, stop) })
+	controls, samples := control(defaultTimeout, 4, began, stop), watch(r.fleet, began, stop)
+	r.keep = func() {
+		r.out.stopped = r.now()
+		close(stop)
+		r.out.answers, r.out.controls, r.out.samples = answers(), controls(), samples()
+		r.out.events, r.out.logs, r.out.stats = r.fleet.heard(), r.fleet.logged(), r.fleet.stats()
+		r.out.sort()
+	}
+	return r
+}
+
+// warmed makes the clients of a fleet and lets them connect: to find out who is the
+// primary, or what a cluster looks like, takes longer than a call may.
+func warmed(t testing.TB, connect func() redis.UniversalClient) (clients []redis.UniversalClient) {
+	t.Helper()
+	ctx := context.Background()
+	ping := func(ctx context.Context, rdb *redis.Client) error { return rdb.Ping(ctx).Err() }
+	for range usualFleet(time.Time{}, nil).nodes {
+		rdb := connect()
+		clients = append(clients, rdb)
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				switch rdb := rdb.(type) {
+				case *redis.ClusterClient:
+					_ = rdb.ForEachMaster(ctx, ping)
+				case *redis.Ring:
+					_ = rdb.ForEachShard(ctx, ping)
+				default:
+					_ = rdb.Ping(ctx)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	return clients
+}
+
+// collect ends the load once no node holds the store for down, and keeps what was recorded.
+func (r *topologyRun) collect() {
+	r.awaitUp()
+	r.keep()
+}
+
+// awaitUp waits until no node holds the store for down, for 5 s at most.
+func (r *topologyRun) awaitUp() {
+	_ = until(5*time.Second, func() error {
+		for _, st := range r.fleet.stats() {
+			if st.StoreDown {
+				return errors.New("down")
+			}
+		}
+		return nil
+	})
+}
+
+// leave closes the nodes, so that slices go back. What cannot go back is lent, and
+// counts as used.
+func (r *topologyRun) leave() {
+	r.t.Helper()
+	r.awaitUp()
+	for _, n := range r.fleet.nodes {
+		if err := n.Close(); err != nil {
+			r.t.Log(err)
+		}
+	}
+}
+
+// now is the time of the run.
+func (r *topologyRun) now() time.Duration { return time.Since(r.fleet.nodes[0].began) }
+
+// everywhere are the promises that hold whatever a part of the store does.
+var everywhere = []check{
+	{"calls are punctual", overdueCalls},
+	{"no error reaches a caller", failedCalls},
+	{"the policy decides as it says", ownWords},
+	{"goroutines are flat", lastingGoroutines},
+	{"changes of state are told once", untoldChanges},
+	{"logs keep secrets", toldSecrets},
+}
+
+// judge checks the promises and tells the run.
+func (r *topologyRun) judge() {
+	r.t.Helper()
+	broken := false
+	for _, c := range everywhere {
+		list := c.broken(&r.out)
+		for _, v := range list[:min(len(list), 5)] {
+			r.t.Errorf("%s: %s (%d of these)", c.name, v, len(list))
+			broken = true
+		}
+	}
+	if broken || *verboseFlag {
+		r.t.Log(r.out.report())
+	} else {
+		r.t.Log(r.out.figures())
+	}
+}
+
+// overdueCalls: no call takes longer than StoreTimeout and 5 ms, and what a timer
+// and the goroutine that it wakes were late at the time. Six servers and more share
+// the processors with the fleet.
+func overdueCalls(o *outcome) (bad []string) {
+	for i := range o.answers {
+		a := &o.answers[i]
+		if grace := o.grace(a.at, a.end()); a.took > o.timeout+slack+2*grace {
+			bad = append(bad, fmt.Sprintf("%v took %v, timers were %v late", describe(a), a.took, grace))
+		}
+	}
+	return bad
+}
+
+// ownWords: an answer by policy is what the policy says.
+func ownWords(o *outcome) (bad []string) {
+	for i := range o.answers {
+		a := &o.answers[i]
+		if a.path != hybrid.PathFallback {
+			continue
+		}
+		if a.policy == hybrid.FailOpen && !a.allowed || a.policy == hybrid.FailClosed && a.allowed || !a.allowed && a.retry <= 0 {
+			bad = append(bad, fmt.Sprintf("%v, to be retried after %v", describe(a), a.retry))
+		}
+	}
+	return bad
+}
+
+// lastingGoroutines: goroutines are bounded, and as many as before when all is over.
+func lastingGoroutines(o *outcome) (bad []string) {
+	calm, fault, end := o.peaks()
+	if most := calm.goroutines + mostGoroutines*o.nodes; fault.goroutines > most {
+		bad = append(bad, fmt.Sprintf("%d goroutines, in the calm %d, at most %d expected", fault.goroutines, calm.goroutines, most))
+	}
+	if most := calm.goroutines + leftGoroutines*o.nodes; end.goroutines > most {
+		bad = append(bad, fmt.Sprintf("%d goroutines are left, in the calm %d", end.goroutines, calm.goroutines))
+	}
+	return bad
+}
+
+// byRedis fails the test if answers between two times were by policy, but for moments
+// at which the machine stood still, and for accidents.
+func (r *topologyRun) byRedis(when string, from, to time.Duration) {
+	r.t.Helper()
+	if s := r.out.shareOf(from, to, func(*answer) bool { return true }); s.asked == 0 || s.blamed() > mostByAccident {
+		r.t.Errorf("%s: %v", when, s)
+	}
+}
+
+// accountName is what the account of a key is called in Redis.
+func accountName(limiter, key string) string {
+	return fmt.Sprintf("hybrid:{}a1:%d:%s:%s", len(limiter), limiter, key)
+}
+
+// usage is what each account has used, by its name.
+type usage map[string]float64
+
+// usedOn reads all accounts of a server.
+func usedOn(t testing.TB, servers ...*redistest.Server) usage {
+	t.Helper()
+	ctx, all := context.Background(), usage{}
+	for _, s := range servers {
+		rdb := s.Client(t).Conn()
+		defer rdb.Close()
+		_ = rdb.ReadOnly(ctx) // for replicas in a cluster; others refuse it
+		for iter := rdb.Scan(ctx, 0, "hybrid:{}a1:*", 1000).Iterator(); iter.Next(ctx); {
+			state, err := rdb.Get(ctx, iter.Val()).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _, _ := strings.Cut(state, " ")
+			used, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatalf("%s: %q", iter.Val(), state)
+			}
+			all[iter.Val()] = used
+		}
+	}
+	return all
+}
+
+// keepsData makes a server write what it does to a file before it acknowledges it,
+// which survives the process.
+var keepsData = []string{"--appendonly", "yes", "--appendfsync", "no"}
+
+// leftBy starts a server with the data that a dead one has left.
+func leftBy(t testing.TB, dead *redistest.Server) usage {
+	t.Helper()
+	dead.Kill()
+	return usedOn(t, redistest.Start(t, append(keepsData, "--dir", dead.Dir)...))
+}
+
+// lostOf is what the primary acknowledged and the replica never saw, by account.
+func lostOf(primary, replica usage) usage {
+	lost := usage{}
+	for name, used := range primary {
+		lost[name] = used - replica[name]
+	}
+	return lost
+}
+
+func (u usage) sum() (total float64) {
+	for _, v := range u {
+		total += v
+	}
+	return total
+}

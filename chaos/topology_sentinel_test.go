@@ -1,0 +1,82 @@
+package chaos
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/internal/redistest"
+)
+
+// failoverLoad saturates one key per limiter and asks for 300 others far below their limits.
+func failoverLoad() load {
+	return load{rate: 2400, workers: 12, hot: 0.5, fresh: 0.02, warm: 300, seed: *seedFlag}
+}
+
+// A primary dies with writes that no replica has seen: what they had granted may be
+// admitted once more, and no more than that.
+func TestCase08SentinelFailover(t *testing.T) {
+	for name, away := range map[string]func(*redistest.Server) error{
+		"killed": func(s *redistest.Server) error { s.Kill(); return nil },
+		"frozen": func(s *redistest.Server) error { return s.Stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name != "killed" {
+				takesLong(t)
+			}
+			failOver(t, name, away)
+		})
+	}
+}
+
+func failOver(t *testing.T, name string, away func(*redistest.Server) error) {
+	s := redistest.StartSentinels(t, 2, 3, keepsData...)
+	connect := func() redis.UniversalClient {
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Master, SentinelAddrs: s.Addrs()})
+	}
+	r := runOn(t, "sentinel, primary "+name, failoverLoad(), slowly(1500), connect)
+	time.Sleep(1500 * time.Millisecond)
+	redistest.Sever(t, s.Primary, s.Replicas...)
+	stale := map[string]usage{}
+	for _, replica := range s.Replicas {
+		stale[replica.Addr] = usedOn(t, replica)
+	}
+	time.Sleep(lasting(1500 * time.Millisecond))
+	r.out.began = r.now()
+	if err := away(s.Primary); err != nil {
+		t.Fatal(err)
+	}
+	next := promoted(t, s)
+	r.out.ended, r.out.ready = r.now(), r.now()
+	time.Sleep(4 * time.Second)
+	r.collect()
+	r.out.serverLog = next.LogTail(20)
+	r.leave()
+	lost := lostOf(leftBy(t, s.Primary), stale[next.Addr])
+	r.judgeLosses(lost)
+	r.judgeBooks(usedOn(t, next), lost)
+	r.judge()
+	r.byRedis("before the failover", 0, r.out.began)
+	r.byRedis("2 s after it", r.out.ready+2*time.Second, r.out.stopped)
+}
+
+// promoted waits until the sentinels name a new primary that takes writes.
+func promoted(t *testing.T, s *redistest.Sentinel) (next *redistest.Server) {
+	t.Helper()
+	redistest.Eventually(t, "a replica takes over", func() bool {
+		at, err := s.Current()
+		if err != nil {
+			return false
+		}
+		for _, replica := range s.Replicas {
+			if replica.Addr == at && replica.Client(t).Set(context.Background(), "probe", 1, 0).Err() == nil {
+				next = replica
+				return true
+			}
+		}
+		return false
+	})
+	return next
+}
