@@ -80,14 +80,14 @@ func (o *outcome) longestWait() (longest time.Duration) {
 // key that was in demand all the time does not find a full account.
 func secondBursts(o *outcome) (bad []string) {
 	from := o.recovered()
-	if from == o.ready || o.expect.losses > 0 {
-		return nil // nobody was away, or the account is new
+	if o.expect.down != always || o.expect.losses > 0 {
+		return nil // nobody was away for long, or the account is new
 	}
 	limit := o.promised(o.accuracy.Over(), 0, o.longestWait())
 	for _, p := range []hybrid.FailurePolicy{hybrid.FailLocal, hybrid.FailOpen} {
 		admitted, until := 0, from
 		for i := range o.answers {
-			if a := &o.answers[i]; a.policy == p && a.kind == hot && a.allowed && a.end() >= from {
+			if a := &o.answers[i]; a.policy == p && a.kind == hot && a.allowed && a.path != hybrid.PathFallback && a.at >= from {
 				admitted++
 				until = a.end()
 			}

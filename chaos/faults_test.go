@@ -12,43 +12,15 @@ import (
 // faults are those that each need a server of its own.
 var faults = []fault{
 	{
-		name:   "killed, restarted empty",
-		begin:  func(r *run) error { r.server.Kill(); return nil },
-		end:    func(r *run) error { return r.server.Restart() },
-		expect: expectation{down: always, losses: 1},
-	},
-	{
-		name:   "killed, restarted with its data",
-		args:   []string{"--appendonly", "yes", "--appendfsync", "everysec"},
-		begin:  func(r *run) error { r.server.Kill(); return nil },
-		end:    func(r *run) error { return r.server.Restart() },
-		expect: expectation{down: always},
-	},
-	{
 		name:   "stopped",
 		begin:  func(r *run) error { return r.server.Stop() },
 		end:    func(r *run) error { return r.server.Continue() },
 		expect: expectation{down: always},
 	},
 	{
-		name:   "scripts flushed",
-		begin:  flushScripts,
+		name:   "clients paused",
+		begin:  func(r *run) error { return r.do("client", "pause", lasting(shortFault).Milliseconds(), "all") },
 		end:    func(*run) error { return nil },
-		expect: expectation{down: never},
-	},
-	{
-		name: "clients paused",
-		begin: func(r *run) error {
-			return r.do("client", "pause", lasting(1500*time.Millisecond).Milliseconds(), "all")
-		},
-		end:    func(*run) error { return nil },
-		expect: expectation{down: always},
-	},
-	{
-		name:   "out of memory",
-		args:   []string{"--maxmemory-policy", "noeviction"},
-		begin:  func(r *run) error { return r.do("config", "set", "maxmemory", 1) },
-		end:    func(r *run) error { return r.do("config", "set", "maxmemory", 0) },
 		expect: expectation{down: always},
 	},
 	{
@@ -56,30 +28,8 @@ var faults = []fault{
 		args:   []string{"--maxmemory-policy", "allkeys-lru"},
 		begin:  evictAll,
 		end:    func(*run) error { return nil },
+		brief:  true,
 		expect: expectation{down: never, losses: 1, byPolicy: 0.01},
-	},
-	{
-		name:   "read-only replica",
-		begin:  func(r *run) error { return r.do("replicaof", "127.0.0.1", 1) },
-		end:    func(r *run) error { return r.do("replicaof", "no", "one") },
-		expect: expectation{down: always},
-	},
-	{
-		name:    "loading",
-		args:    []string{"--appendonly", "yes"},
-		prepare: fill,
-		begin: func(r *run) error {
-			r.server.Kill()
-			return r.server.Launch("--key-load-delay", "500", "--loading-process-events-interval-bytes", "1024")
-		},
-		end:    func(*run) error { return nil },
-		expect: expectation{down: always},
-	},
-	{
-		name:   "no permission",
-		begin:  func(r *run) error { return r.do("acl", "setuser", user, "-@scripting") },
-		end:    func(r *run) error { return r.do("acl", "setuser", user, "+@all") },
-		expect: expectation{down: always},
 	},
 	{
 		name:   "busy with a script",
@@ -94,18 +44,30 @@ var faults = []fault{
 			if err := r.do("config", "set", "maxclients", 1); err != nil {
 				return err
 			}
-			return r.do("client", "kill", "type", "normal", "skipme", "yes")
+			return r.dropConnections()
 		},
 		end:    func(r *run) error { return r.do("config", "set", "maxclients", 1000) },
 		expect: expectation{down: always},
 	},
 }
 
-func TestFaults(t *testing.T) {
+func TestFaults(t *testing.T) { runFaults(t, faults) }
+
+func TestNetworkFaults(t *testing.T) { runFaults(t, networkFaults) }
+
+func runFaults(t *testing.T, faults []fault) {
 	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) { runFault(t, f) })
+		t.Run(f.name, func(t *testing.T) {
+			if brief() && !f.brief {
+				t.Skip("not in a brief selection")
+			}
+			runFault(t, f)
+		})
 	}
 }
+
+// brief is whether only a selection is run.
+func brief() bool { return raceDetector || testing.Short() }
 
 // flushScripts makes the server forget its scripts again and again.
 func flushScripts(r *run) error {
@@ -124,16 +86,6 @@ func evictAll(r *run) error {
 		return err
 	}
 	return r.do("config", "set", "maxmemory", 0)
-}
-
-// fill gives the server something to load.
-func fill(r *run) error {
-	pipe := r.admin.Pipeline()
-	for i := range 2500 {
-		pipe.Set(context.Background(), "filler"+string(rune('a'+i%26))+time.Duration(i).String(), "0123456789", 0)
-	}
-	_, err := pipe.Exec(context.Background())
-	return err
 }
 
 // keepBusy runs a script that does not end by itself.

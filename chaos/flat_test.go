@@ -40,20 +40,23 @@ func (o *outcome) peaks() (calm, fault, end peak) {
 // were before it when it is over.
 func leaks(o *outcome) (bad []string) {
 	calm, fault, end := o.peaks()
+	if o.absent {
+		calm = o.idle
+	}
 	if calm.goroutines == 0 {
 		return []string{"nothing was measured in the calm"}
 	}
 	if most := calm.goroutines + mostGoroutines*o.nodes; fault.goroutines > most {
 		bad = append(bad, fmt.Sprintf("%d goroutines, in the calm %d, at most %d expected", fault.goroutines, calm.goroutines, most))
 	}
-	if most := calm.goroutines + leftGoroutines*o.nodes; end.goroutines > most {
+	if most := calm.goroutines + leftGoroutines*o.nodes; end.goroutines > most && !o.absent {
 		bad = append(bad, fmt.Sprintf("%d goroutines are left, in the calm %d", end.goroutines, calm.goroutines))
 	}
 	if most := mostConns * o.nodes; fault.connections > most {
 		bad = append(bad, fmt.Sprintf("%d connections, in the calm %d, at most %d expected", fault.connections, calm.connections, most))
 	}
-	if most := end.connections + o.nodes + ownConns; o.clientsAfter > most {
-		bad = append(bad, fmt.Sprintf("the server has %d clients, before %d, and the fleet counts %d connections", o.clientsAfter, o.clientsBefore, end.connections))
+	if most := o.connsAfter + o.nodes + ownConns; o.clientsAfter > most {
+		bad = append(bad, fmt.Sprintf("the server has %d clients, before %d, and the fleet counts %d connections", o.clientsAfter, o.clientsBefore, o.connsAfter))
 	}
 	return bad
 }

@@ -18,6 +18,8 @@ type outcome struct {
 	timeout  time.Duration // StoreTimeout
 	tick     time.Duration // SyncInterval
 	expect   expectation
+	absent   bool // there never was a store: no calm, and no recovery
+	idle     peak // what was needed before the nodes started, and those who ask, if there was no calm
 
 	began, ended time.Duration // of the fault
 	ready        time.Duration // when the store answered again to who asked anew
@@ -25,13 +27,15 @@ type outcome struct {
 
 	answers  []answer // in order of time
 	controls []late   // in order of time
-	pings    []late   // in order of time
+	pings    []late   // of the server, in order of time
+	others   []late   // of a server that no fault befalls, in order of time
 	events   []event
 	samples  []sample
 	logs     []logLine
 	stats    []hybrid.Stats // of each node, at the end
 
 	clientsBefore, clientsAfter int // connections, as the server counts them; 0: nobody asked it
+	connsAfter                  int // the same, as the clients count them
 
 	secrets   []string // must not be in any log line
 	serverLog string   // its end
@@ -57,6 +61,7 @@ func (o *outcome) sort() {
 	slices.SortStableFunc(o.answers, func(a, b answer) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(o.controls, func(a, b late) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(o.pings, func(a, b late) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(o.others, func(a, b late) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(o.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(o.logs, func(a, b logLine) int { return cmp.Compare(a.at, b.at) })
 }
@@ -80,17 +85,16 @@ func (o *outcome) grace(from, to time.Duration) time.Duration {
 
 // stalled reports whether the machine kept the server or the fleet so long from
 // their work between two times, or just before, that calls may have waited too
-// long for no fault of anybody. While the fault lasts pings meet it as well, if
-// it is the server's.
+// long for no fault of anybody. While the fault lasts the server's pings may meet
+// it as well: then only a bystander's count.
 func (o *outcome) stalled(from, to time.Duration) bool {
 	const before, worth = 150 * time.Millisecond, 4 // a quarter of StoreTimeout
 	if o.worstControl(from-before, to) > o.timeout/worth {
 		return true
 	}
-	return slices.ContainsFunc(o.pings, func(p late) bool {
-		ofFault := p.at > o.began && p.at-p.by < o.ready && o.expect.down != never
-		return !ofFault && p.by > o.timeout/worth && p.at >= from-before && p.at-p.by <= to
-	})
+	slow := func(p late) bool { return p.by > o.timeout/worth && p.at >= from-before && p.at-p.by <= to }
+	return slices.ContainsFunc(o.others, slow) ||
+		slices.ContainsFunc(o.pings, func(p late) bool { return slow(p) && (p.at < o.began || p.at-p.by > o.ready) })
 }
 
 // outage is a time in which a node did not wait for the store.
@@ -120,7 +124,7 @@ func (o *outcome) outages(node int) (list []outage) {
 func (o *outcome) recovered() time.Duration {
 	at := o.ready
 	for node := range o.nodes {
-		for _, out := range o.within(o.outages(node)) {
+		for _, out := range o.of(o.outages(node)) {
 			at = max(at, out.to)
 		}
 	}

@@ -26,19 +26,26 @@ var userArgs = []string{"--user", user, "on", ">" + password, "~*", "&*", "+@all
 type fault struct {
 	name    string
 	args    []string                   // of the server
-	way     func(*run) route           // of each node to the server; nil: none but the network
+	way     func(*run) route           // of the nodes to the server; nil: straight
 	client  func(*run, *redis.Options) // changes a node's client; nil: default options
 	prepare func(*run) error           // before the nodes start; may be nil
 	begin   func(*run) error
 	end     func(*run) error
-	calm    time.Duration // before the fault; 0: one second
-	lasts   time.Duration // 0: 1.5 s
-	load    func(*load)   // changes the usual load; may be nil
-	fleet   func(*fleetSetup)
+	calm    time.Duration     // before the fault; 0: longCalm
+	lasts   time.Duration     // 0: shortFault
+	load    func(*load)       // changes the usual load; may be nil
+	fleet   func(*fleetSetup) // changes the usual fleet; may be nil
+	brief   bool              // also in a brief selection, and under the race detector
 	expect  expectation
 }
 
-// route is a node's way to the server.
+const (
+	longCalm   = 800 * time.Millisecond
+	shortFault = 1200 * time.Millisecond
+	afterwards = 800 * time.Millisecond // that a run is watched when all is well again
+)
+
+// route is the way to the server.
 type route interface {
 	addr() string
 }
@@ -49,8 +56,9 @@ type run struct {
 	fault  fault
 	began  time.Time
 	server *redistest.Server
-	admin  *redis.Client // the test's own connection, by no route
-	routes []route       // by node
+	other  *redistest.Server // which no fault befalls
+	admin  *redis.Client     // the test's own connection, by no route
+	route  route             // nil: straight
 	fleet  *fleet
 	state  any // of the fault
 	out    outcome
@@ -63,6 +71,13 @@ func (r *run) since() time.Duration { return time.Since(r.began) }
 func runFault(t *testing.T, f fault) *outcome {
 	t.Helper()
 	o := play(t, f)
+	o.judge(t)
+	return o
+}
+
+// judge fails the test for each broken promise, and tells the run then.
+func (o *outcome) judge(t *testing.T) {
+	t.Helper()
 	bad := o.violations()
 	for _, v := range bad {
 		t.Error(v)
@@ -72,7 +87,6 @@ func runFault(t *testing.T, f fault) *outcome {
 	} else {
 		t.Log(o.figures())
 	}
-	return o
 }
 
 // play runs a fault and returns what was recorded.
@@ -80,6 +94,7 @@ func play(t testing.TB, f fault) *outcome {
 	t.Helper()
 	r := &run{t: t, fault: f, began: time.Now()}
 	r.server = redistest.Start(t, append(userArgs[:len(userArgs):len(userArgs)], f.args...)...)
+	r.other = redistest.Start(t)
 	r.admin = r.patient(r.server.Addr, "", "")
 	if f.prepare != nil {
 		r.must(f.prepare(r))
@@ -89,15 +104,13 @@ func play(t testing.TB, f fault) *outcome {
 	if f.fleet != nil {
 		f.fleet(&setup)
 	}
-	for range setup.nodes {
-		if f.way != nil {
-			r.routes = append(r.routes, f.way(r))
-		}
+	if f.way != nil {
+		r.route = f.way(r)
 	}
 	asFleet(func() { r.fleet = setup.start(t) })
 	r.out = outcome{fault: f.name, seed: *seedFlag, limit: setup.limit, accuracy: setup.accuracy, nodes: setup.nodes,
 		timeout: orDefault(setup.options.StoreTimeout, defaultTimeout), tick: orDefault(setup.options.SyncInterval, defaultTick), expect: f.expect,
-		secrets: []string{secretMark, password, "127.0.0.1", portOf(r.server.Addr)}}
+		secrets: []string{secretMark, password, secretHost, "127.0.0.1", portOf(r.addr())}}
 	r.phases()
 	return &r.out
 }
@@ -112,25 +125,26 @@ func (r *run) phases() {
 	var answers func() []answer
 	asFleet(func() { answers = l.drive(r.fleet, r.began, stop) })
 	controls := control(r.out.timeout, l.workers*len(r.fleet.nodes), r.began, stop)
-	pinged := pings(r.patient(r.server.Addr, "", ""), r.began, stop)
+	pinged, others := pings(r.patient(r.server.Addr, "", ""), r.began, stop), pings(r.patient(r.other.Addr, "", ""), r.began, stop)
 	samples := watch(r.fleet, r.began, stop)
 
-	time.Sleep(orDefault(r.fault.calm, time.Second))
+	time.Sleep(orDefault(r.fault.calm, longCalm))
 	r.out.clientsBefore = r.clients()
 	r.out.began = r.since()
 	r.must(r.fault.begin(r))
-	time.Sleep(r.began.Add(r.out.began + lasting(orDefault(r.fault.lasts, 1500*time.Millisecond))).Sub(time.Now()))
+	time.Sleep(r.began.Add(r.out.began + lasting(orDefault(r.fault.lasts, shortFault))).Sub(time.Now()))
 	r.out.ended = r.since()
 	r.must(r.fault.end(r))
 	r.awaitStore()
 	r.awaitFleet()
-	time.Sleep(time.Second)
-	r.out.clientsAfter = r.clients()
+	time.Sleep(afterwards)
+	r.out.clientsAfter, r.out.connsAfter = r.clients(), r.fleet.connections()
 	r.out.stopped = r.since()
 
 	close(stop)
 	r.out.answers, r.out.controls, r.out.samples = answers(), controls(), samples()
-	r.out.pings = pinged()
+	r.out.pings, r.out.others = pinged(), others()
+	r.awaitFleet() // a busy machine may have stopped it just now
 	r.out.events, r.out.logs, r.out.stats = r.fleet.heard(), r.fleet.logged(), r.fleet.stats()
 	r.out.serverLog = r.server.LogTail(20)
 	r.out.sort()
@@ -139,11 +153,7 @@ func (r *run) phases() {
 // awaitStore waits until the store takes a write from somebody who comes anew,
 // by the way of a node.
 func (r *run) awaitStore() {
-	addr := r.server.Addr
-	if len(r.routes) > 0 {
-		addr = r.routes[0].addr()
-	}
-	rdb := r.patient(addr, user, password)
+	rdb := r.patient(r.addr(), user, password)
 	defer rdb.Close()
 	for range 2000 {
 		if rdb.Eval(context.Background(), "return redis.call('set', KEYS[1], 1)", []string{"probe"}).Err() == nil {
@@ -170,15 +180,20 @@ func (r *run) awaitFleet() {
 }
 
 // connect makes a node's client, with default options but for what the fault changes.
-func (r *run) connect(node int) redis.UniversalClient {
-	opts := &redis.Options{Addr: r.server.Addr, Username: user, Password: password}
-	if len(r.routes) > node {
-		opts.Addr = r.routes[node].addr()
-	}
+func (r *run) connect(int) redis.UniversalClient {
+	opts := &redis.Options{Addr: r.addr(), Username: user, Password: password}
 	if r.fault.client != nil {
 		r.fault.client(r, opts)
 	}
 	return redis.NewClient(opts)
+}
+
+// addr is where the nodes find the store.
+func (r *run) addr() string {
+	if r.route != nil {
+		return r.route.addr()
+	}
+	return r.server.Addr
 }
 
 // patient is a client for the test itself: it asks once, and not for long.

@@ -55,8 +55,8 @@ func busy(d time.Duration) {
 	}
 }
 
-// pings measures how late the server itself is, by a connection of its own that
-// no fault but the server's can harm. What the machine does to a server on busy
+// pings measures how late a server itself is, by a connection of its own that
+// no fault but the server's can harm. What the machine does to servers on busy
 // processors is not the fault under test.
 func pings(rdb *redis.Client, began time.Time, stop <-chan struct{}) (collect func() []late) {
 	var wg sync.WaitGroup

@@ -1,0 +1,6 @@
+//go:build race
+
+package chaos
+
+// raceDetector makes the suite brief: everything is several times slower.
+const raceDetector = true
