@@ -201,7 +201,7 @@ func (s *clientSettings) kindRisks(l *riskList) {
 	l.add(s.replicas != "", s.replicas, true, "false",
 		"replicas lag: nodes learn late that a key needs the tokens they hold")
 	l.add(s.shardCheck > 0 && s.shardCheck < shortestShardCheck, "HeartbeatFrequency", s.shardCheck, "500ms",
-		"a short pause of a shard moves its keys, each to one burst more")
+		"three checks that fail move a shard's keys, each to one burst more")
 }
 
 // warnClient logs each risky setting of a client, once.

@@ -3,6 +3,10 @@ package hybrid
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,4 +99,70 @@ func usedMemory(t *testing.T, rdb *redis.Client) int64 {
 	}
 	t.Fatalf("no used_memory in %q", info)
 	return 0
+}
+
+// docs/operations.md names tests and fields that there are.
+func TestOperationsNamesWhatThereIs(t *testing.T) {
+	text := readFile(t, "docs/operations.md")
+	tests := sourceOfTests(t)
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(text, -1)
+	for _, m := range named {
+		if !strings.Contains(tests, "func "+m[1]) { // or several that begin so
+			t.Errorf("there is no test %s", m[1])
+		}
+	}
+	if len(named) < 20 {
+		t.Errorf("%d tests are named", len(named))
+	}
+	_, table, _ := strings.Cut(text, "| `Stats` | alert when")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, m := range regexp.MustCompile("`(?:Total\\.)?([A-Z][A-Za-z]+)`").FindAllStringSubmatch(table, -1) {
+		if !isStat(m[1]) && !isOption(m[1]) {
+			t.Errorf("Stats has no field %s", m[1])
+		}
+	}
+	for f := range reflect.TypeFor[Stats]().Fields() {
+		if f.Name != "Limiters" && f.Name != "Total" && f.Name != "Calls" && !strings.Contains(table, "`"+f.Name+"`") {
+			t.Errorf("nobody watches Stats.%s", f.Name)
+		}
+	}
+}
+
+func isStat(name string) bool {
+	_, node := reflect.TypeFor[Stats]().FieldByName(name)
+	_, limiter := reflect.TypeFor[LimiterStats]().FieldByName(name)
+	return node || limiter
+}
+
+// isOption reports whether the advice is about an option, ours or the client's.
+func isOption(name string) bool {
+	_, option := reflect.TypeFor[Options]().FieldByName(name)
+	_, limiter := reflect.TypeFor[LimiterOptions]().FieldByName(name)
+	_, client := reflect.TypeFor[redis.Options]().FieldByName(name)
+	return option || limiter || client || name == Exact.String()
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// sourceOfTests is the text of all test files of the core and of chaos.
+func sourceOfTests(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, pattern := range []string{"*_test.go", "*/*_test.go", "internal/*/*_test.go"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			all.WriteString(readFile(t, name))
+		}
+	}
+	return all.String()
 }
