@@ -9,8 +9,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -26,7 +26,7 @@ func causeOf(err error) string {
 	case errors.As(err, &reply):
 		return replyCause(reply.Error())
 	}
-	for _, k := range knownCauses {
+	for _, k := range slices.Concat(systemCauses, knownCauses) {
 		if errors.Is(err, k.err) {
 			return k.cause
 		}
@@ -39,27 +39,21 @@ func causeOf(err error) string {
 	return typeCause(err)
 }
 
-// knownCauses are looked through in order: the closed client and the pool before
-// the broken connection, that before the time that ran out.
-var knownCauses = []struct {
-	err   error
-	cause string
-}{
+// knownCauses are looked through in order, after those of the operating system:
+// what broke a connection says more than that it is closed.
+var knownCauses = []knownCause{
 	{redis.ErrClosed, "client closed"},
 	{redis.ErrPoolTimeout, "no free connection in the pool"},
 	{redis.ErrPoolExhausted, "no free connection in the pool"},
-	{syscall.ECONNREFUSED, "connection refused"},
-	{syscall.ECONNRESET, "connection reset"},
-	{syscall.EPIPE, "connection reset"},
-	{syscall.ECONNABORTED, "connection reset"},
-	{syscall.EHOSTUNREACH, "unreachable"},
-	{syscall.ENETUNREACH, "unreachable"},
-	{syscall.EMFILE, "too many open files"},
-	{syscall.EADDRNOTAVAIL, "no free local port"},
 	{io.EOF, "connection closed"},
 	{io.ErrUnexpectedEOF, "connection closed"},
 	{net.ErrClosed, "connection closed"},
 	{context.Canceled, "cancelled"},
+}
+
+type knownCause struct {
+	err   error
+	cause string
 }
 
 // constantText are errors that have no name, but one text, which says nothing

@@ -29,7 +29,8 @@
 // Flush and Close settle what no request has paid for: each key once.
 //
 // A call waits for Redis for Options.StoreTimeout at most. What it gets then is
-// the limiter's [FailurePolicy], never an error.
+// the limiter's [FailurePolicy], never an error. docs/operations.md has the contract,
+// fault by fault, and how to set up the client and Redis.
 //
 // # Out of scope
 //

@@ -1,0 +1,4 @@
+package hybrid
+
+// systemCauses is empty where errors of the operating system have no numbers.
+var systemCauses []knownCause
