@@ -76,6 +76,38 @@ func (o *outcome) longestWait() (longest time.Duration) {
 	return longest
 }
 
+// meanShares: while no node waits for the store, FailLocal admits what the fleet
+// may of a key that is in demand, or nearly: a node keeps what it was told of a
+// full account for a pacing period, and arrivals are not even.
+func meanShares(o *outcome) (bad []string) {
+	from, to := o.began, o.ended
+	for node := range o.nodes {
+		for _, out := range o.of(o.outages(node)) {
+			from = max(from, out.from)
+		}
+	}
+	if o.expect.down != always || o.absent || to-from < o.limit.Period()/2 {
+		return nil
+	}
+	admitted, asked := 0, 0
+	for i := range o.answers {
+		if a := &o.answers[i]; a.policy == hybrid.FailLocal && a.kind == hot && a.at >= from && a.at < to {
+			asked++
+			if a.allowed {
+				admitted++
+			}
+		}
+	}
+	share := min(float64(asked), float64(o.limit.Count())*float64(to-from)/float64(o.limit.Period()))
+	if float64(admitted) < leastShare*share {
+		bad = append(bad, fmt.Sprintf("the hot key was admitted %d of %d times in %v, its share was %.0f", admitted, asked, to-from, share))
+	}
+	return bad
+}
+
+// leastShare is the part of the fair share that must be admitted.
+const leastShare = 0.8
+
 // secondBursts: what the policy admitted is charged when the store is back, so a
 // key that was in demand all the time does not find a full account.
 func secondBursts(o *outcome) (bad []string) {
@@ -103,4 +135,4 @@ func secondBursts(o *outcome) (bad []string) {
 // secondBurst is the part of a burst that may be admitted at once after an
 // outage: nodes come back one after the other, and the first of them do not know
 // what the others have admitted.
-const secondBurst = 0.5
+const secondBurst = 0.25

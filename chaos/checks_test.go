@@ -25,6 +25,7 @@ var promises = []check{
 	{"no call waits while the store is known to be down", waitingCalls},
 	{"no error reaches a caller", failedCalls},
 	{"the policy decides", wrongPolicy},
+	{"FailLocal admits the fair share", meanShares},
 	{"the bound holds", brokenBounds},
 	{"recovery is no second burst", secondBursts},
 	{"goroutines and connections are flat", leaks},

@@ -13,6 +13,7 @@ import (
 var (
 	seedFlag    = flag.Uint64("chaos.seed", 1, "the seed of all loads")
 	secondsFlag = flag.Float64("chaos.seconds", 0, "how many seconds each fault lasts; 0: as long as it needs")
+	clientsFlag = flag.Bool("chaos.clients", false, "measure what settings of the client change")
 	verboseFlag = flag.Bool("chaos.timeline", false, "print the timeline of every run, also of those that pass")
 )
 

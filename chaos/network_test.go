@@ -70,6 +70,10 @@ func poison(kind, attributes string) func(*run) error {
 // cure removes it.
 func cure(r *run) error { return r.route.(toxic).Toxics.RemoveToxic(context.Background(), "it") }
 
+// patience is how long a node waits for the reply to a settle before it gives
+// the connection up.
+const patience = time.Second
+
 // late replies come so many milliseconds late.
 func lateReplies(ms int) func(*run) error { return poison("latency", fmt.Sprintf(`"latency": %d`, ms)) }
 
@@ -141,10 +145,13 @@ var networkFaults = []fault{
 		expect: expectation{down: maybe, byPolicy: 0.5},
 	},
 	{
-		name:   "replies dropped after execution",
-		way:    byProxy,
-		begin:  again(100*time.Millisecond, func(p *redistest.Proxy) { p.Swallow(4, accountMark) }),
-		end:    byProxyDo(func(p *redistest.Proxy) { p.Swallow(0, accountMark) }),
+		name:  "replies dropped after execution",
+		way:   byProxy,
+		begin: again(100*time.Millisecond, func(p *redistest.Proxy) { p.Swallow(4, accountMark) }),
+		end: byProxyDo(func(p *redistest.Proxy) {
+			p.Swallow(0, accountMark)
+			time.Sleep(patience) // until then there are connections that answer nothing any more
+		}),
 		expect: expectation{down: maybe, byPolicy: 0.5},
 	},
 	{
