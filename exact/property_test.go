@@ -124,20 +124,25 @@ func (w *world) settle(t *rapid.T) {
 	}
 	sent := time.Now()
 	w.s.Settle(ctx, batch)
-	wrote := false
+	wrote, left := false, [3]int64{-1, -1, -1}
 	for n, e := range batch {
 		if e.Outcome != slice.Ran {
 			t.Fatalf("%v: %v", e.Outcome, e.Err)
 		}
-		m := &w.models[which[n]]
+		i := which[n]
+		m := &w.models[i]
 		before := m.Account
 		w.clock = e.Grant.Clock
 		var want slice.Grant
 		if want, wrote = m.Settle(e.Grant.Clock, e.Rule, e.Usage); !reflect.DeepEqual(want, e.Grant) {
-			t.Fatalf("account %d: %+v\n of %+v\n got %+v\nwant %+v", which[n], e, before, e.Grant, want)
+			t.Fatalf("account %d: %+v\n of %+v\n got %+v\nwant %+v", i, e, before, e.Grant, want)
 		}
 		if wrote {
-			m.written, m.life = sent, m.TTL(e.Grant.Clock, e.Rule, 0)
+			m.written, m.life = sent, m.TTL(e.Grant.Clock, e.Rule, before, left[i])
+			left[i] = -1
+			if m.Stored {
+				left[i] = m.life - 1 // the script may have run into another ms
+			}
 		}
 	}
 	if n := len(batch) - 1; wrote {

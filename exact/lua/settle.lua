@@ -14,8 +14,9 @@
 --          want least unit divisor   wish for the slice; want 0 = none
 --          n         runs of needs, then n times: cost count
 -- Reply    per account {flags, now, clock, used, lent, granted, epoch, window, life, admitted per run...}
---          flags: 1 = the reported slice was too old and ignored, 2 = the stored state was unreadable
---          and replaced; or, with nothing done to this account: {-1, error text}.
+--          flags: 1 = the reported slice has come to its end: it was too old and ignored, or what it held
+--          counts as spent; 2 = the stored state was unreadable and replaced, or was ahead of the clock and
+--          made of now; or, with nothing done to this account: {-1, error text}.
 --
 -- The script is total: no argument and no stored value raises an error, so that one poisoned account
 -- cannot stop its neighbours halfway. Numbers print as '%.0f' and '%.17g' because tostring keeps 14 digits.
@@ -25,6 +26,7 @@ local INT = 9007199254740992    -- 2^53, the last of the exact integers
 local SUM = 1000000000000000000 -- no account holds more
 local MAX_SLICE = 4294967295    -- what a node's cell can hold
 local MAX_TTL = 9000000000000   -- ms; above it, servers overflow
+local AHEAD = 2 * E             -- microseconds that an account may be ahead of the clock
 local KEYS, ARGV, call = KEYS, ARGV, redis.pcall
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local format, match, tonumber = string.format, string.match, tonumber
@@ -40,6 +42,9 @@ local need = {}                 -- cost, count, cost, count, ...
 local found, flags, used, ts    -- whether the key exists; reply flags; as stored
 local lent, out = {}, 0         -- by parity of the epoch 0, 1; their sum
 local epoch, index              -- of ts: the lease epoch, and the window or 0
+local beyond                    -- of what is used: what a higher limit used
+local ahead                     -- whether it was ahead of the clock
+local wasUsed, wasTs, wasLife   -- as found: used, ts, and how long the leases had to live
 
 -- Whole number in lo..hi, or nil.
 local function int(s, lo, hi)
@@ -81,27 +86,45 @@ local function askNeeds(i, n)
   return true
 end
 
--- Reads the account. An unreadable state counts as lost. Returns an error text if the key cannot be read.
+-- Microseconds until the leases of the account end.
+local function leaseLife()
+  if out == 0 then return 0 end
+  return (floor(ts / E) + 2) * E - ts
+end
+
+-- Reads the account. An unreadable state counts as lost. One that is ahead of the clock would stand still until the
+-- clock is there: it is taken to be of now, without the leases of a time that is still to come. Returns an error text
+-- if the key cannot be read.
 local function read(key)
   local v = call('GET', key)
-  found, flags, used, ts, out = false, 0, 0, clock, 0
+  found, flags, used, ts, out, ahead = false, 0, 0, clock, 0, false
   lent[0], lent[1] = 0, 0
   if not v then return end
   if type(v) == 'table' then return v.err or 'ERR unexpected reply' end
   found = true
   local u, t, l0, l1 = match(v, '^(%d[%d.e+-]*) (%d+) (%d+) (%d+)$')
   u, t, l0, l1 = tonumber(u), tonumber(t), tonumber(l0), tonumber(l1)
-  if u and t and l0 and l1 and u <= SUM and l0 + l1 <= u and t <= INT - 3 * E then
+  if not (u and t and l0 and l1 and u <= SUM and l0 + l1 <= u and t <= INT - 3 * E) then
+    flags = 2
+  elseif t > clock + AHEAD then
+    flags, ahead, used = 2, true, u - (l0 + l1)
+  else
     used, ts, out = u, t, l0 + l1
     lent[0], lent[1] = l0, l1
-  else
-    flags = 2
   end
+end
+
+-- What a higher limit used: more than 2B is no debt. By the limit at hand the account was just full when it was
+-- last written, and nobody is denied for more. It stays stored, for those who still have the higher limit. Once it
+-- has drained to 2B it is as good as a debt, and drains like one.
+local function excess()
+  if window > 0 or used <= 2 * burst then return 0 end
+  return used - max(out, burst)
 end
 
 -- Drains the account up to now. At the end of epoch e the leases of e-1 are forgotten, but only after draining
 -- up to that end: drained over the whole gap without them, the account would refill while they were good.
--- After two ends nothing is lent, so no gap needs more steps.
+-- Without them, more may be beyond the limit. After two ends nothing is lent, so no gap needs more steps.
 local function drain(now, r)
   local first = floor(ts / E) + 1
   for e = first, min(floor(now / E), first + 1) do
@@ -109,6 +132,7 @@ local function drain(now, r)
     ts = e * E
     lent[e % 2] = 0
     out = lent[0] + lent[1]
+    beyond = max(beyond, excess())
   end
   used = max(out, used - r * (now - ts))
   ts = now
@@ -117,6 +141,7 @@ end
 -- Brings the account to the present. The clock of an account never steps back.
 local function advance()
   local now = max(clock, ts)
+  wasUsed, wasTs, wasLife, beyond = used, ts, leaseLife(), excess()
   epoch, index = floor(now / E), 0
   if window == 0 then return drain(now, rate) end
   index = floor(now / window)
@@ -126,7 +151,8 @@ local function advance()
 end
 
 -- Books the reported slice. What its lease does not cover (forgotten, lost with the data, lent twice) is charged.
--- Returns whether there was anything to book.
+-- Held tokens of which more are lent than before need room, like any grant: without it they count as spent, and the
+-- slice ends. Returns whether there was anything to book.
 local function report()
   if tag < epoch - 1 or (window > 0 and tagWindow ~= index) then
     flags = flags + 1
@@ -138,9 +164,14 @@ local function report()
     covered = min(x, lent[tag % 2])
     lent[tag % 2] = lent[tag % 2] - covered
   end
-  lent[epoch % 2] = lent[epoch % 2] + held
+  local u = used + (x - covered) - returned
+  if held > covered and u > burst then
+    flags = flags + 1
+  else
+    lent[epoch % 2] = lent[epoch % 2] + held
+  end
   out = lent[0] + lent[1]
-  used = max(out, used + (x - covered) - returned)
+  used = max(out, u)
   return true
 end
 
@@ -182,22 +213,34 @@ local function grant()
   return g
 end
 
--- Milliseconds that the key has to live: until it is empty by the limit at hand, or its window ends. While the
--- clock is behind the account, that much longer. A writer with a lower limit (used > B) never shortens it.
+-- How long the account takes to drain, in microseconds. Of what a higher limit used, more than 2B, the writer does
+-- not know the rate; by its own, it could take ages. But it knows how long the key had to live, without its leases,
+-- when it was last written: no less was used then than now, but for what is added.
+local function drains(left)
+  if used <= 2 * burst then return used / rate end
+  local least = 2 * burst / rate
+  if left >= 0 then
+    least = max(least, 1000 * (left + 1) + ts - wasTs - wasLife + max(0, used - wasUsed) / rate)
+  end
+  return min(used / rate, least)
+end
+
+-- Milliseconds that the key has to live: until it is empty by the limit at hand and holds no lease, or its window
+-- ends. While the clock is behind the account, that much longer. A writer with a lower limit (used > B) never
+-- shortens it.
 local function ttl(key)
-  local us = ts - clock
+  local us, left = ts - clock, -1
+  if used > burst then
+    left = call('PTTL', key)
+    if type(left) ~= 'number' then left = -1 end
+  end
   if window > 0 then
     us = us + (index + 1) * window - ts
   else
-    us = us + min(used, 2 * burst) / rate
+    us = us + drains(left)
     if out > 0 then us = us + (epoch + 2) * E - ts end
   end
-  local ms = max(1, min(MAX_TTL, ceil(us / 1000)))
-  if used > burst then
-    local left = call('PTTL', key)
-    if type(left) == 'number' then ms = max(ms, left) end
-  end
-  return format('%.0f', ms)
+  return format('%.0f', max(1, left, min(MAX_TTL, ceil(us / 1000))))
 end
 
 -- Writes the account. An empty one is deleted: that forgets its ts, which only matters after the clock stepped
@@ -212,24 +255,15 @@ local function write(key, text)
   if type(r) == 'table' then return r.err end
 end
 
--- What a higher limit used: more than 2B is no debt. By the limit at hand the account was just full when it was
--- last written, and nobody is denied for more. It stays stored, for those who still have the higher limit. Once it
--- has drained to 2B it is as good as a debt, and drains like one.
-local function excess()
-  if window > 0 or used <= 2 * burst then return 0 end
-  return used - max(out, burst)
-end
-
 -- Settles one account by the question at hand, which has n runs of needs.
 local function settle(key, n)
   local err = read(key)
   if err then return {-1, err} end
-  local beyond = excess()
   advance()
   local life = (epoch + 2) * E - ts
   if window > 0 then life = min(life, (index + 1) * window - ts) end
   local reply = {0, ts, clock, '0', 0, 0, epoch, index, life}
-  local dirty = tag > 0 and report()
+  local dirty = tag > 0 and report() or ahead
   dirty = charge() or dirty
   beyond = min(beyond, used - out)
   used = used - beyond

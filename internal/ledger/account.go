@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"math"
-
-	"github.com/hybridlimit/hybrid/slice"
-)
+import "github.com/hybridlimit/hybrid/slice"
 
 // Account is what the store keeps of one key. The zero Account is one that is
 // not stored, which is as good as empty. Accounts that compare equal behave
@@ -23,6 +19,8 @@ const (
 	maxTTL  = 9e12                            // ms; above it, servers overflow
 	maxUsed = 1e18                            // no account holds more
 	maxAt   = slice.MaxTokens - 3*slice.Epoch // µs; up to there the ends of epochs are exact
+
+	maxAhead = 2 * slice.Epoch // µs that an account may be ahead of the store's clock
 )
 
 func epochOf(us int64) int64 { return us / slice.Epoch }
@@ -34,13 +32,9 @@ func (a *Account) Lent() float64 { return a.Young + a.Old }
 // Unix epoch). The usage must be [Sound]. A settle that changes nothing writes
 // nothing and leaves the account as it was. The only allocation is g.Admitted.
 func (a *Account) Settle(clock int64, r slice.Rule, u slice.Usage) (g slice.Grant, wrote bool) {
-	b := *a // becomes what a write would leave
-	if !b.readable() {
-		g.Rebuilt = b.Stored
-		b = Account{At: clock}
-	}
-	beyond := b.excess(r)
-	b.advance(max(clock, b.At), r)
+	b, sound := a.found(clock) // becomes what a write would leave
+	g.Rebuilt, wrote = !sound, a.ahead(clock)
+	beyond := b.advance(max(clock, b.At), r)
 	g.Clock = clock
 	b.stamp(&g, r)
 
@@ -49,7 +43,8 @@ func (a *Account) Settle(clock int64, r slice.Rule, u slice.Usage) (g slice.Gran
 	case stale(u.Tag, g.Tag, r):
 		g.Dropped = true
 	default:
-		wrote = b.report(&u)
+		booked, goesOn := b.report(r, &u)
+		g.Dropped, wrote = !goesOn, wrote || booked
 	}
 	wrote = b.charge(r, &u, g.Tag) || wrote
 
@@ -75,6 +70,23 @@ func (a *Account) readable() bool {
 	return a.Stored && !a.Damaged && a.Used <= maxUsed && a.At <= maxAt
 }
 
+// ahead reports whether an account is of a time that the store's clock is not
+// about to reach: the clock has stepped back, or somebody wrote nonsense.
+func (a *Account) ahead(clock int64) bool { return a.readable() && a.At > clock+maxAhead }
+
+// found is the account as a settle finds it, and whether it was sound. One that
+// stands ahead of the clock would stand still until the clock is there: it is
+// taken to be of now, without the leases of a time that is still to come.
+func (a *Account) found(clock int64) (b Account, sound bool) {
+	switch {
+	case !a.readable():
+		return Account{At: clock}, !a.Stored
+	case a.ahead(clock):
+		return Account{Stored: true, At: clock, Used: a.Used - a.Lent()}, false
+	}
+	return *a, true
+}
+
 // stored is the account once it is written: an empty one is no key at all.
 func (a *Account) stored() Account {
 	if a.Used <= 0 {
@@ -95,23 +107,27 @@ func (a *Account) excess(r slice.Rule) float64 {
 	return a.Used - max(a.Lent(), float64(r.Burst))
 }
 
-// advance brings the account to now. At each end of an epoch it drains first,
-// and then forgets the leases that have been good until there. After two ends
-// nothing is lent, so no gap needs more steps.
-func (a *Account) advance(now int64, r slice.Rule) {
+// advance brings the account to now, and returns what a higher limit used. At
+// each end of an epoch it drains first, and then forgets the leases that have
+// been good until there: without them, more may be beyond the limit. After two
+// ends nothing is lent, so no gap needs more steps.
+func (a *Account) advance(now int64, r slice.Rule) (beyond float64) {
 	rate := r.Rate
 	if r.Window > 0 {
 		rate = 0
 		if a.At/r.Window != now/r.Window {
 			*a = Account{At: now}
-			return
+			return 0
 		}
 	}
+	beyond = a.excess(r)
 	for ends := 0; ends < 2 && epochOf(a.At) < epochOf(now); ends++ {
 		a.drain((epochOf(a.At)+1)*slice.Epoch, rate)
 		a.Old, a.Young = a.Young, 0
+		beyond = max(beyond, a.excess(r))
 	}
 	a.drain(now, rate)
+	return beyond
 }
 
 // drain lets time pass in which no lease ends. The conversion keeps the
@@ -129,25 +145,4 @@ func (a *Account) stamp(g *slice.Grant, r slice.Rule) {
 		g.Tag.Window = a.At / r.Window
 		g.Life = min(g.Life, (g.Tag.Window+1)*r.Window-a.At)
 	}
-}
-
-// TTL returns the time to live in ms of an account that is written now: until
-// it is empty by the limit at hand and holds no lease, or its window ends, and
-// longer by as much as the clock is behind the account. A writer with a lower
-// limit never shortens the time that the key has left (ms; ≤ 0: none).
-func (a *Account) TTL(clock int64, r slice.Rule, left int64) int64 {
-	us, at := float64(a.At-clock), float64(a.At)
-	if r.Window > 0 {
-		us = us + float64((a.At/r.Window+1)*r.Window) - at
-	} else {
-		us += min(a.Used, 2*float64(r.Burst)) / r.Rate
-		if a.Lent() > 0 {
-			us = us + float64((epochOf(a.At)+2)*slice.Epoch) - at
-		}
-	}
-	ms := int64(max(1, min(maxTTL, math.Ceil(us/1000))))
-	if a.Used > float64(r.Burst) {
-		ms = max(ms, left)
-	}
-	return ms
 }

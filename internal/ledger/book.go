@@ -27,22 +27,25 @@ func (a *Account) lease(epoch int64) *float64 {
 
 // report books a slice: its lease ends, and what the node still holds is a
 // lease of now. What the lease does not cover (lost with the data, lent twice)
-// is charged. It returns whether there was anything to book.
-func (a *Account) report(u *slice.Usage) bool {
+// is charged. Held tokens of which more are lent than before need room, like any
+// grant: without it they count as spent, and the slice ends. It returns whether
+// there was anything to book, and whether the slice goes on.
+func (a *Account) report(r slice.Rule, u *slice.Usage) (booked, goesOn bool) {
 	returned, held := float64(u.Returned), float64(u.Held)
-	x := float64(u.Spent) + returned + held
+	x, covered := float64(u.Spent)+returned+held, 0.0
 	if x == 0 {
-		return false
+		return false, true
 	}
-	uncovered := x
 	if lent := a.lease(u.Tag.Epoch); lent != nil {
-		covered := min(x, *lent)
+		covered = min(x, *lent)
 		*lent -= covered
-		uncovered -= covered
 	}
-	a.Young += held
-	a.Used = max(a.Lent(), a.Used+uncovered-returned)
-	return true
+	used := a.Used + (x - covered) - returned
+	if goesOn = held <= covered || used <= float64(r.Burst); goesOn {
+		a.Young += held
+	}
+	a.Used = max(a.Lent(), used)
+	return true, goesOn
 }
 
 // charge books what was admitted without asking, unless that was in another

@@ -78,8 +78,9 @@ func (d *data) settle(clock int64, st *slice.Settle) {
 	st.Outcome, st.Err, st.Lone = slice.Ran, nil, false
 	e, wrote := d.accounts[st.Account], false
 	e.lapse(clock)
+	before := e
 	if st.Grant, wrote = e.Settle(clock, st.Rule, st.Usage); wrote {
-		e.until = clock/1000 + e.TTL(clock, st.Rule, e.until-clock/1000)
+		e.until = clock/1000 + e.TTL(clock, st.Rule, before.Account, before.left(clock))
 		d.write(clock, st.Account, e)
 	}
 }
@@ -89,6 +90,14 @@ func (e *entry) lapse(clock int64) {
 	if clock/1000 > e.until {
 		*e = entry{}
 	}
+}
+
+// left is the time that the key has left in ms, < 0 if there is none.
+func (e *entry) left(clock int64) int64 {
+	if !e.Stored {
+		return -1
+	}
+	return e.until - clock/1000
 }
 
 // write stores an account, or removes an empty one. Each time that there are

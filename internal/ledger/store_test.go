@@ -87,11 +87,11 @@ func TestTheClockSteps(t *testing.T) {
 		s.Skew(10 * time.Second)
 		equal(t, "used after 10 s", settle(t, s, need(1)).Used, 11)
 		beat(s, "a")
-		s.Skew(-time.Hour)
+		s.Skew(-110 * time.Second)
 		g := settle(t, s, need(1))
-		equal(t, "used an hour before", g.Used, 12)
-		equal(t, "behind by", g.Now-g.Clock, time.Hour.Microseconds()+10e6)
-		equal(t, "life", s.TTL("k"), time.Hour+22*time.Second)
+		equal(t, "used two minutes before", g.Used, 12)
+		equal(t, "behind by", g.Now-g.Clock, 120e6)
+		equal(t, "life", s.TTL("k"), 2*time.Minute+12*time.Second)
 		equal(t, "fleet", beat(s, "b").Members, []string{"a", "b"})
 		time.Sleep(4 * time.Second)
 		beat(s, "b")
@@ -101,6 +101,43 @@ func TestTheClockSteps(t *testing.T) {
 		s.Skew(time.Hour)
 		equal(t, "stored", s.Load("k"), ledger.Account{})
 	})
+}
+
+// An account that is further ahead of the clock does not stand still: what is
+// used is used now, and its leases are of a time that nobody knows.
+func TestTheClockStepsFarBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := ledger.NewStore()
+		tag := settle(t, s, wish(40)).Tag
+		settle(t, s, need(20))
+		s.Skew(-time.Hour)
+		g := settle(t, s, need(60))
+		equal(t, "refused", g.Admitted, []int64{0})
+		equal(t, "used an hour before", g.Used, 20)
+		equal(t, "lent", g.Lent, 0)
+		equal(t, "said", g.Rebuilt, true)
+		equal(t, "life", s.TTL("k"), 20*time.Second)
+		time.Sleep(10 * time.Second)
+		g = settle(t, s, need(1))
+		equal(t, "used 10 s later", g.Used, 11)
+		equal(t, "said again", g.Rebuilt, false)
+		equal(t, "used with the slice", settle(t, s, slice.Usage{Tag: tag, Spent: 10, Held: 30}).Used, 51)
+	})
+}
+
+// Nobody is denied for what a higher limit used, and has lent, once its leases
+// have ended.
+func TestAHigherLimitsLeasesEnd(t *testing.T) {
+	rule, low := slice.Rule{Burst: 1000, Rate: 1000 / 3600e6}, slice.Rule{Burst: 10, Rate: 10 / 60e6}
+	var a ledger.Account
+	a.Settle(t0, rule, wish(1000))
+	for _, c := range []struct{ at, free int64 }{{0, 0}, {119, 0}, {120, 0}, {126, 1}, {150, 5}, {180, 10}, {600, 10}} {
+		b := a
+		g, _ := b.Settle(t0+c.at*1e6, low, slice.Usage{Needs: []slice.Need{{Cost: 1, Count: 100}}})
+		if g.Admitted[0] != c.free {
+			t.Errorf("after %d s %d are admitted, want %d", c.at, g.Admitted[0], c.free)
+		}
+	}
 }
 
 // As in Redis, a key is seen until its last millisecond is over.

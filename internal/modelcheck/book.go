@@ -105,15 +105,12 @@ func (m *Machine) fault(w *World, leeway float64) {
 // clock: no older one lives longer.
 func leaseLife(clock int64) int64 { return (epochOf(clock)+2)*slice.Epoch - clock }
 
-// endSpans ends the spans whose faults have no more effect. Leases of before the
-// fault are over with the next epoch, but what their nodes have renewed is lent
-// beside what others were granted, and more than the burst may be used.
+// endSpans ends the spans whose faults have no more effect: leases of before the
+// fault are over with the next epoch, and none is renewed beside what others were
+// granted.
 func (m *Machine) endSpans(w *World) {
 	b := &w.book
 	for b.over < b.faults && !w.uncertain(b.over) {
-		if !m.Literal && m.present(w).Used > m.burst() {
-			return
-		}
 		b.over++
 	}
 }

@@ -22,14 +22,6 @@ func (s Setup) literal() Setup {
 // When one of these no longer fails, the protocol has become better, and its
 // setup belongs among the worlds.
 var departures = []departure{
-	// A writer with a lower limit admits what has drained since the last write, or
-	// renews a lease: the account is as full as it was then, and what is left of the
-	// key's time is shorter.
-	{"a lower limit keeps a key full and not its time", "ttl", 8, "", small(1, 4, 30, 0.5).changing(1, 1)},
-	{"a lower limit breaks the promise of the higher one", "promise", 19, "promise", small(1, 4, 30, 0.5).changing(1, 1).asking(Ask{Needs: needs(1)})},
-	// What a node held when the data was lost may be renewed beside what others
-	// were granted since. Nothing ends that but its use.
-	{"slices of before a loss are renewed", "promise", 15, "promise", small(2, 2, 60, 1).with(Faults{Losses: 1}).literal()},
 	// A key that has expired is forgotten, with the window or the epoch that it was
 	// of. After a step back both come again.
 	{"a window comes again", "promise", 12, "promise", small(1, 2, 30, 0.5).jumping(-60).windowed(90).literal()},

@@ -1,5 +1,10 @@
 package modelcheck
 
+import (
+	"github.com/hybridlimit/hybrid/internal/ledger"
+	"github.com/hybridlimit/hybrid/slice"
+)
+
 // What happens to the store, and what it permits.
 
 // forget is a restart without the data.
@@ -23,7 +28,15 @@ func (m *Machine) jump(w *World, us int64) {
 	}
 	w.skew += us
 	w.peak = max(w.peak, w.clock())
+	if ahead(&w.key.account, w.clock()) {
+		w.book.again = true
+		m.fault(w, m.burst())
+	}
 }
+
+// ahead reports whether an account is so far ahead of the store's clock that its
+// leases are lost.
+func ahead(a *ledger.Account, clock int64) bool { return a.At > clock+2*slice.Epoch }
 
 // stepPermits is what may be admitted more when the clock steps.
 func (m *Machine) stepPermits(us int64) float64 {

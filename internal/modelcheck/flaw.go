@@ -13,6 +13,10 @@ const (
 	UncoveredIgnored             // what no lease covers is neither charged nor lent
 	ShortTTL                     // a key lives until it is drained, whatever it has lent
 	LowerTTL                     // a writer with a lower limit shortens the key's life
+	KeptTTL                      // a writer with a lower limit keeps the key's life, whatever it adds
+	UncoveredRenewed             // what no lease covers is lent anew, whether or not there is room
+	AheadStands                  // an account stands still until the clock is there, however far it is ahead
+	AheadUnwritten               // an account far ahead of the clock is made of now, and that is not written
 	ClockFollowed                // the account's clock steps back with the store's
 	RefusalGrants                // a settle that refuses a need still grants a slice
 	ReturnsLate                  // returned tokens leave the slice with the reply
@@ -28,7 +32,8 @@ const (
 
 var flawNames = [flaws]string{
 	"none", "tag ignored", "drop before drain", "uncovered is free", "uncovered is ignored", "TTL without the lease",
-	"TTL shortened by a lower limit", "clock followed back", "refusal grants", "returns leave with the reply",
+	"TTL shortened by a lower limit", "TTL kept by a lower limit", "uncovered is renewed", "ahead stands still",
+	"ahead is not written", "clock followed back", "refusal grants", "returns leave with the reply",
 	"unknown is not run", "unknown is run", "unknown is not marked", "life from the reply", "no guard", "sent again", "need keeps the slice",
 }
 

@@ -9,16 +9,22 @@ import (
 // where the node does what they are about.
 
 // ttl is how long a key lives that is written now.
-func (m *Machine) ttl(a *ledger.Account, clock int64, r slice.Rule, left int64) int64 {
+func (m *Machine) ttl(a *ledger.Account, clock int64, r slice.Rule, before ledger.Account, left int64) int64 {
 	switch m.Flaw {
 	case ShortTTL:
 		b := *a
 		b.Used, b.Young, b.Old = a.Used, 0, 0
-		return b.TTL(clock, r, left)
+		return b.TTL(clock, r, before, left)
 	case LowerTTL:
-		left = 0
+		left = -1
+	case KeptTTL:
+		own := a.TTL(clock, r, before, -1)
+		if a.Used > float64(r.Burst) {
+			return max(own, left)
+		}
+		return own
 	}
-	return a.TTL(clock, r, left)
+	return a.TTL(clock, r, before, left)
 }
 
 // settle is the account's, with a rule left out.
@@ -34,7 +40,15 @@ func (m *Machine) settle(a *ledger.Account, clock int64, r slice.Rule, u slice.U
 			g, _ := b.Settle(clock, r, slice.Usage{})
 			u.Tag = g.Tag
 		}
-	case UncoveredFree, UncoveredIgnored, RefusalGrants:
+	case AheadStands:
+		if ahead(a, clock) {
+			clock = b.At
+		}
+	case AheadUnwritten:
+		if ahead(a, clock) {
+			b = ledger.Account{Stored: true, At: clock, Used: b.Used - b.Lent()}
+		}
+	case UncoveredFree, UncoveredIgnored, UncoveredRenewed, RefusalGrants:
 		return m.settleInParts(a, clock, r, u)
 	}
 	g, wrote := b.Settle(clock, r, u)
@@ -87,6 +101,11 @@ func (m *Machine) bookReport(a *ledger.Account, clock int64, r slice.Rule, u sli
 	uncovered := uncoveredBy(&u, &g, before)
 	switch {
 	case uncovered == 0 || m.Flaw == RefusalGrants:
+	case m.Flaw == UncoveredRenewed:
+		if g.Dropped {
+			g.Dropped = false
+			b.Young += float64(u.Held)
+		}
 	case m.Flaw == UncoveredFree:
 		b.Used = max(b.Lent(), b.Used-float64(uncovered))
 	default:

@@ -29,8 +29,11 @@ func (m *Machine) check(w *World) string {
 func (m *Machine) checkWrite(w *World, u *slice.Usage, before, g slice.Grant) string {
 	a := &w.key.account
 	spent := before.Used - float64(before.Lent) - max(0, -u.Charged)
-	if u.Tag.Epoch != 0 && !g.Dropped {
+	if u.Tag.Epoch != 0 && !forgot(u, &g) {
 		spent += float64(u.Spent)
+	}
+	if ended(u, &g) {
+		spent += float64(u.Held)
 	}
 	spent = max(0, spent) + float64(admitted(u, g))
 	if now := a.Used - a.Lent(); now < spent-slack {
@@ -39,7 +42,7 @@ func (m *Machine) checkWrite(w *World, u *slice.Usage, before, g slice.Grant) st
 	if n := uncoveredBy(u, &g, before.Lent); n != 0 && w.book.faults == 0 && w.left.Jumps == m.Faults.Jumps {
 		return fmt.Sprintf("once: no lease covers %d of the tokens reported", n)
 	}
-	if rest := drained(*a, (w.key.until+1)*1000, m.wide); rest.Used > slack && a.Used <= 2*m.burst() {
+	if rest := drained(*a, (w.key.until+1)*1000, m.wide); rest.Used > slack {
 		return fmt.Sprintf("ttl: the key expires with %.6g used and %.6g lent", rest.Used, rest.Lent())
 	}
 	return ""
@@ -48,11 +51,24 @@ func (m *Machine) checkWrite(w *World, u *slice.Usage, before, g slice.Grant) st
 // uncoveredBy returns how much of what a settle reported no lease covered: of
 // what was lent before it and is lent now, the rest was covered.
 func uncoveredBy(u *slice.Usage, g *slice.Grant, before int64) int64 {
-	if u.Tag.Epoch == 0 || g.Dropped {
+	if u.Tag.Epoch == 0 || forgot(u, g) {
 		return 0
 	}
-	covered := before + u.Held + g.Granted - g.Lent
+	covered := before + g.Granted - g.Lent
+	if !g.Dropped {
+		covered += u.Held
+	}
 	return u.Spent + u.Returned + u.Held - covered
+}
+
+// forgot reports whether a settle ignored the lease that it was told of.
+func forgot(u *slice.Usage, g *slice.Grant) bool {
+	return g.Dropped && (u.Tag.Epoch < g.Tag.Epoch-1 || u.Tag.Window != g.Tag.Window)
+}
+
+// ended reports whether a settle charged what the slice still held.
+func ended(u *slice.Usage, g *slice.Grant) bool {
+	return u.Tag.Epoch != 0 && g.Dropped && !forgot(u, g)
 }
 
 func checkKey(k *Key) string {

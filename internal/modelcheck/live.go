@@ -53,6 +53,15 @@ func (m *Machine) neverFree(w World) string {
 	return ""
 }
 
+// standstill is how long an account stands still, for the store's clock is behind it,
+// when somebody asks for it.
+func standstill(w *World) int64 {
+	if ahead(&w.key.account, w.clock()) {
+		return 0
+	}
+	return max(0, w.key.account.At-w.clock())
+}
+
 // drainTime is how long an account can take to drain or its window to end, and
 // the key's last millisecond.
 func (m *Machine) drainTime(w *World) int64 {
@@ -75,7 +84,7 @@ func (m *Machine) neverAdmitted(w World, who int, cost int64) (when string) {
 	if fits {
 		return "while it fits"
 	}
-	until := w.now + max(0, w.key.account.At-w.clock()) + 2*slice.Epoch + m.drainTime(&w)
+	until := w.now + standstill(&w) + 2*slice.Epoch + m.drainTime(&w)
 	for w.now <= until {
 		m.wait(&w, max(m.Steps[0], slice.Epoch/12))
 		if m.isAnyAdmitted(&w, who, cost) {

@@ -92,6 +92,5 @@ func (m *Machine) putDown(n *Node) {
 
 // ends reports whether the cell's expiry is this tick.
 func (m *Machine) ends(t slice.Tick) bool {
-	ns := int64(t) * int64(slice.TickLength)
-	return m.cell.EndsBefore(ns) && !m.cell.EndsBefore(ns-1)
+	return m.cell.Left(int64(t)*int64(slice.TickLength)) == 0
 }

@@ -29,8 +29,7 @@ type Setup struct {
 	Faults   Faults // how often what may go wrong, goes wrong
 	Flaw     Flaw   // the rule that this world's protocol lacks
 
-	// Literal takes the documentation by its word: what a fault permits ends with
-	// the next lease epoch, and a step of the clock back permits nothing.
+	// Literal is a promise that nobody makes: a step of the clock back permits nothing.
 	Literal bool
 }
 

@@ -15,11 +15,11 @@ func (m *Machine) execute(w *World, f *Flight) {
 		w.key = Key{}
 	}
 	u := m.usage(f)
-	a := w.key.account
+	a, left := w.key.account, w.key.left(clock)
 	before := m.present(w)
 	g, wrote := m.settle(&a, clock, rule, u)
 	if wrote {
-		w.key.write(a, clock, m.ttl(&a, clock, rule, w.key.left(clock)))
+		w.key.write(a, clock, m.ttl(&a, clock, rule, w.key.account, left))
 	}
 	f.reply = Reply{dropped: g.Dropped, granted: g.Granted, tag: g.Tag, life: g.Life}
 	w.book.enter(g.Tag.Window)
@@ -64,8 +64,13 @@ func (m *Machine) present(w *World) slice.Grant {
 	return g
 }
 
-// left is the key's PTTL in ms.
-func (k *Key) left(clock int64) int64 { return k.until - clock/1000 }
+// left is the key's PTTL in ms; without a key there is none.
+func (k *Key) left(clock int64) int64 {
+	if !k.account.Stored {
+		return -1
+	}
+	return k.until - clock/1000
+}
 
 // write stores an account; an empty one is no key at all.
 func (k *Key) write(a ledger.Account, clock, ttl int64) {

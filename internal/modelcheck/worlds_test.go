@@ -109,13 +109,18 @@ var worlds = []world{
 	{"charges", 9, small(2, 2, 30, 0.5).with(Faults{Lost: 1}).asking(
 		Ask{Charged: 1}, Ask{Charged: -1}, Ask{Keep: all, Fallback: 1})},
 	{"the store loses its data", 12, small(2, 2, 30, 0.5).with(Faults{Losses: 1})},
+	{"the store loses its data, and leases go on", 14, small(2, 2, 60, 1).with(Faults{Losses: 1})},
 	{"the store loses its data twice", 10, small(2, 2, 60, 1).with(Faults{Losses: 2, Lost: 1})},
 	{"a replica that is behind", 11, small(2, 2, 30, 0.5).with(Faults{Copies: 1, Failovers: 1})},
 	{"the clock steps forward", 11, small(2, 2, 30, 0.5).jumping(30, 120)},
 	{"the clock steps back", 11, small(2, 2, 30, 0.5).jumping(-30, -90)},
+	{"the clock steps far back", 12, small(2, 2, 30, 0.5).jumping(-150, -300)},
+	{"the clock steps far back, and forward", 11, small(1, 2, 60, 2).jumping(-180, 180).with(Faults{Jumps: 2})},
 	{"the clock steps back and forward", 11, small(1, 2, 60, 2).jumping(-60, 60).with(Faults{Jumps: 2})},
 	{"another limit", 10, small(2, 4, 30, 1).changing(2, 0.5)},
 	{"another limit, one node", 14, small(1, 4, 30, 1).changing(1, 0.5)},
+	{"another limit of the same rate", 12, small(1, 4, 30, 0.5).changing(1, 1).asking(Ask{Needs: needs(1)})},
+	{"another limit, two nodes", 9, small(2, 4, 30, 0.5).changing(1, 1)},
 	{"everything", 8, small(2, 2, 30, 0.5).changing(1, 0.5).with(
 		Faults{Lost: 1, NotRun: 1, Crashes: 1, Losses: 1, Copies: 1, Failovers: 1, Changes: 1, Refunds: 1})},
 }
