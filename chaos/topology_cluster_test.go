@@ -48,14 +48,18 @@ func TestClusterReshardingAndFailover(t *testing.T) {
 	takesLong(t)
 	c := &clusterUnderTest{Cluster: redistest.StartReplicatedCluster(t, 3, keepsData...), t: t}
 	c.rdb = c.Client(t)
-	r := runOn(t, "cluster, slots move, a primary dies", failoverLoad(), slowly(1500), func() redis.UniversalClient {
+	r := runOn(t, "cluster, slots move, a primary dies", failoverLoad(), slowly(1500), func(int) redis.UniversalClient {
 		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
 	})
 	time.Sleep(time.Second)
 	from := r.now()
 	keys := c.reshard()
 	moved := r.now()
-	t.Logf("%d keys were moved in %v", keys, moved-from)
+	asked := c.asked()
+	t.Logf("%d keys were moved in %v, %d settles were sent after them with ASK", keys, (moved - from).Round(time.Millisecond), asked)
+	if asked < 5 {
+		t.Error("nearly nobody asked for a key whose slot was moving")
+	}
 
 	dead := c.owners()[c.slot(hybrid.FailClosed, hotKey)]
 	places := c.places(dead)
@@ -87,22 +91,29 @@ func TestClusterReshardingAndFailover(t *testing.T) {
 	r.byRedis("2 s after the failover", r.out.ready+2*time.Second, r.out.stopped)
 }
 
-// reshard moves the slots of 20 keys and of a hot one from one shard to another.
+// reshard moves the slots of a hot key and of 20 others from one shard to another.
 func (c *clusterUnderTest) reshard() (keys int) {
 	c.t.Helper()
-	owner := c.owners()
-	slots := []int{c.slot(hybrid.FailLocal, hotKey)}
+	owner, slots := c.owners(), []int{c.slot(hybrid.FailLocal, hotKey)}
 	from := owner[slots[0]]
-	for n := 0; len(slots) < 20; n++ {
+	for n := 0; len(slots) <= 20; n++ {
 		if slot := c.slot(hybrid.FailClosed, warmKey(n)); owner[slot] == from {
 			slots = append(slots, slot)
 		}
 	}
-	keys, err := c.Reshard(c.Servers[from], c.Servers[(from+1)%3], slots, 50*time.Millisecond)
+	keys, err := c.Reshard(c.Servers[from], c.Servers[(from+1)%3], slots, time.Second)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return keys
+}
+
+// asked is how many commands came to a server for keys of slots that it did not own yet.
+func (c *clusterUnderTest) asked() (n int) {
+	for _, s := range c.Servers {
+		n += commandStat(s.Client(c.t), "asking", "calls")
+	}
+	return n
 }
 
 // places says where each key of the load is, seen from a shard.

@@ -57,7 +57,7 @@ func TestRingShardDownAndUp(t *testing.T) {
 	ring := startRing(t)
 	dead := ring.shard(t, hybrid.FailClosed, hotKey)
 	server, places := ring.servers[dead], ring.places(t, dead)
-	r := runOn(t, "ring, a shard is refused and comes back", failoverLoad(), slowly(1000), func() redis.UniversalClient { return ring.connect() })
+	r := runOn(t, "ring, a shard is refused and comes back", failoverLoad(), slowly(1000), func(int) redis.UniversalClient { return ring.connect() })
 	time.Sleep(lasting(3500 * time.Millisecond))
 	r.out.began = r.now()
 	server.Kill()
@@ -86,7 +86,7 @@ func TestRingShardFrozen(t *testing.T) {
 	ring := startRing(t)
 	dead := ring.shard(t, hybrid.FailClosed, hotKey)
 	server, places := ring.servers[dead], ring.places(t, dead)
-	r := runOn(t, "ring, a shard is frozen", failoverLoad(), slowly(1000), func() redis.UniversalClient { return ring.connect() })
+	r := runOn(t, "ring, a shard is frozen", failoverLoad(), slowly(1000), func(int) redis.UniversalClient { return ring.connect() })
 	time.Sleep(lasting(2 * time.Second))
 	r.out.began = r.now()
 	if err := server.Stop(); err != nil {

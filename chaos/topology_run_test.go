@@ -36,7 +36,7 @@ type topologyRun struct {
 }
 
 // runOn starts a fleet with this load.
-func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func() redis.UniversalClient) *topologyRun {
+func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func(node int) redis.UniversalClient) *topologyRun {
 	t.Helper()
 	clients := warmed(t, connect)
 	began := time.Now()
@@ -44,7 +44,6 @@ func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func()
 	setup.limit = limit
 	r := &topologyRun{t: t}
 	asFleet(func() { r.fleet = setup.start(t) })
-
 	r.out = outcome{fault: name, seed: l.seed, limit: limit, accuracy: setup.accuracy, nodes: setup.nodes, timeout: defaultTimeout,
 		tick: defaultTick, expect: expectation{down: maybe, byPolicy: 1}, secrets: []string{secretMark, "127.0.0.1"}}
 	stop := make(chan struct{})
@@ -63,12 +62,12 @@ func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func()
 
 // warmed makes the clients of a fleet and lets them connect: to find out who is the
 // primary, or what a cluster looks like, takes longer than a call may.
-func warmed(t testing.TB, connect func() redis.UniversalClient) (clients []redis.UniversalClient) {
+func warmed(t testing.TB, connect func(node int) redis.UniversalClient) (clients []redis.UniversalClient) {
 	t.Helper()
 	ctx := context.Background()
 	ping := func(ctx context.Context, rdb *redis.Client) error { return rdb.Ping(ctx).Err() }
-	for range usualFleet(time.Time{}, nil).nodes {
-		rdb := connect()
+	for node := range usualFleet(time.Time{}, nil).nodes {
+		rdb := connect(node)
 		clients = append(clients, rdb)
 		var wg sync.WaitGroup
 		for range 8 {

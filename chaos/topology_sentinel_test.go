@@ -33,30 +33,44 @@ func TestCase08SentinelFailover(t *testing.T) {
 
 func failOver(t *testing.T, name string, away func(*redistest.Server) error) {
 	s := redistest.StartSentinels(t, 2, 3, keepsData...)
-	connect := func() redis.UniversalClient {
+	r := runOn(t, "sentinel, primary "+name, failoverLoad(), slowly(1500), func(int) redis.UniversalClient {
 		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Master, SentinelAddrs: s.Addrs()})
-	}
-	r := runOn(t, "sentinel, primary "+name, failoverLoad(), slowly(1500), connect)
-	time.Sleep(1500 * time.Millisecond)
-	redistest.Sever(t, s.Primary, s.Replicas...)
-	stale := map[string]usage{}
-	for _, replica := range s.Replicas {
-		stale[replica.Addr] = usedOn(t, replica)
-	}
-	time.Sleep(lasting(1500 * time.Millisecond))
+	})
+	stale := severed(t, s)
 	r.out.began = r.now()
 	if err := away(s.Primary); err != nil {
 		t.Fatal(err)
 	}
 	next := promoted(t, s)
+	r.judgeFailover(s.Primary, next, stale[next.Addr])
+}
+
+// severed ends the replication after a while, and returns what each replica knows
+// after another.
+func severed(t *testing.T, s *redistest.Sentinel) (stale map[string]usage) {
+	t.Helper()
+	time.Sleep(1500 * time.Millisecond)
+	redistest.Sever(t, s.Primary, s.Replicas...)
+	stale = map[string]usage{}
+	for _, replica := range s.Replicas {
+		stale[replica.Addr] = usedOn(t, replica)
+	}
+	time.Sleep(lasting(1500 * time.Millisecond))
+	return stale
+}
+
+// judgeFailover lets the load go on for a while with the new primary and judges the
+// run. The old one is killed now, if it lives.
+func (r *topologyRun) judgeFailover(old, next *redistest.Server, stale usage) {
+	r.t.Helper()
 	r.out.ended, r.out.ready = r.now(), r.now()
 	time.Sleep(4 * time.Second)
 	r.collect()
 	r.out.serverLog = next.LogTail(20)
 	r.leave()
-	lost := lostOf(leftBy(t, s.Primary), stale[next.Addr])
+	lost := lostOf(leftBy(r.t, old), stale)
 	r.judgeLosses(lost)
-	r.judgeBooks(usedOn(t, next), lost)
+	r.judgeBooks(usedOn(r.t, next), lost)
 	r.judge()
 	r.byRedis("before the failover", 0, r.out.began)
 	r.byRedis("2 s after it", r.out.ready+2*time.Second, r.out.stopped)

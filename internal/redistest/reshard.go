@@ -8,10 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Reshard moves slots with their keys from one primary to another, as redis-cli
-// does: one slot after the other, each open for as long as hold, with its keys half
-// moved. A key that has moved is then asked for with ASK, and afterwards with MOVED.
-// It returns how many keys it moved.
+// Reshard moves slots with their keys from one primary to another, with the commands
+// of redis-cli. All of the slots are open for as long as hold, with half of their keys
+// moved: one that has moved is then asked for with ASK, and afterwards with MOVED. It
+// returns how many keys it moved.
 func (c *Cluster) Reshard(from, to *Server, slots []int, hold time.Duration) (keys int, err error) {
 	source, target := redis.NewClient(&redis.Options{Addr: from.Addr}), redis.NewClient(&redis.Options{Addr: to.Addr})
 	defer source.Close()
@@ -21,7 +21,13 @@ func (c *Cluster) Reshard(from, to *Server, slots []int, hold time.Duration) (ke
 	ctx := context.Background()
 	m.sourceID, m.targetID = source.ClusterMyID(ctx).Val(), target.ClusterMyID(ctx).Val()
 	for _, slot := range slots {
-		if err := m.slot(ctx, slot, hold); err != nil {
+		if err := m.open(ctx, slot); err != nil {
+			return m.keys, fmt.Errorf("slot %d: %w", slot, err)
+		}
+	}
+	time.Sleep(hold)
+	for _, slot := range slots {
+		if err := m.finish(ctx, slot); err != nil {
 			return m.keys, fmt.Errorf("slot %d: %w", slot, err)
 		}
 	}
@@ -37,35 +43,41 @@ type move struct {
 	keys               int
 }
 
-// slot moves one slot.
-func (m *move) slot(ctx context.Context, slot int, hold time.Duration) error {
+// open begins to move a slot, and moves half of its keys.
+func (m *move) open(ctx context.Context, slot int) error {
 	if err := m.target.Do(ctx, "cluster", "setslot", slot, "importing", m.sourceID).Err(); err != nil {
 		return err
 	}
 	if err := m.source.Do(ctx, "cluster", "setslot", slot, "migrating", m.targetID).Err(); err != nil {
 		return err
 	}
-	for first := true; ; first = false {
-		keys, err := m.source.ClusterGetKeysInSlot(ctx, slot, 10).Result()
+	keys, err := m.source.ClusterGetKeysInSlot(ctx, slot, 100).Result()
+	if err != nil {
+		return err
+	}
+	return m.migrate(ctx, keys[:(len(keys)+1)/2])
+}
+
+// finish moves what is left of a slot, and the slot.
+func (m *move) finish(ctx context.Context, slot int) error {
+	for {
+		keys, err := m.source.ClusterGetKeysInSlot(ctx, slot, 100).Result()
 		if err != nil {
 			return err
 		}
 		if len(keys) == 0 {
 			return m.assign(ctx, slot)
 		}
-		if first && len(keys) > 1 {
-			keys = keys[:len(keys)/2]
-		}
 		if err := m.migrate(ctx, keys); err != nil {
 			return err
-		}
-		if first {
-			time.Sleep(hold)
 		}
 	}
 }
 
 func (m *move) migrate(ctx context.Context, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
 	args := []any{"migrate", m.host, m.port, "", 0, 2000, "keys"}
 	for _, k := range keys {
 		args = append(args, k)
