@@ -14,7 +14,7 @@ import (
 
 // Lanes divide the accounts into parts of which one server may have each alone, so
 // that who calls can keep the failure of one from the others: the shards of a Ring,
-// and sixteenths of a cluster's hash slots, which follow its primaries as far as
+// and equal parts of a cluster's hash slots, which follow its primaries as far as
 // those own slots in a row. Any other client has one lane.
 type lanes struct {
 	count   int
@@ -23,10 +23,11 @@ type lanes struct {
 	probes  []string       // a key in each lane of a cluster
 }
 
-// clusterLanes is how many parts a cluster has. More of them would follow its
-// primaries more closely, and fill calls less.
+// clusterLanes is how many parts a cluster has. It divides by the usual numbers of
+// primaries, so that they share no part but for the slot at an edge. More parts would
+// follow others more closely, and fill calls less.
 const (
-	clusterLanes = 16
+	clusterLanes = 48
 	clusterSlots = 16384
 )
 

@@ -63,7 +63,6 @@ func (a *Account) Ask(ctx context.Context, n, until int64) (v Verdict, ok bool, 
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-timer.C:
-		a.lane().breaker.failing(s.Now(), errTimeout)
 	}
 	v, err = a.leave(w, err)
 	return v, true, err
@@ -88,7 +87,7 @@ func (a *Account) join(n, until int64) (w *waiter, v Verdict, ok bool, err error
 		return nil, v, true, nil
 	}
 	late := a.overdue(now)
-	if late {
+	if late && c.sentAt >= c.since {
 		a.lane().breaker.failing(now, errTimeout) // as it would be when it had waited
 	}
 	if late || until != 0 && now >= until || a.down() {
@@ -147,7 +146,9 @@ func (a *Account) leave(w *waiter, err error) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	if !w.sent {
+	if w.sent {
+		a.lane().breaker.failing(now, errTimeout)
+	} else { // nobody has asked the store yet: it is not to blame
 		a.inContact(now).earn(1)
 	}
 	return a.fall(w.cost, now), nil

@@ -12,7 +12,8 @@ import (
 // a call may wait, and none has succeeded since, or when more than ten calls, and one in twenty, of the running second took
 // longer than that time: such a store turns every wait into a failure. While it
 // is open nobody waits; the heartbeat alone probes, and its first answer in
-// time closes it.
+// time closes it. One that opens again soon after it closed stays open for longer each
+// time: a store that answers probes and little else must not turn all the time.
 type breaker struct {
 	timeout int64 // ns, StoreTimeout
 	changed func(open bool, cause error)
@@ -22,6 +23,9 @@ type breaker struct {
 	mu       sync.Mutex
 	failed   int   // calls since the last one that was answered in time
 	failedAt int64 // ns, when the first of them must have begun to wait
+	closedAt int64 // ns
+	openedAt int64 // ns
+	hold     int64 // ns, how long it stays open at least
 	cause    error // of the last of them that failed by more than the time it took
 	second   int64 // the second that calls and slow belong to
 	calls    int
@@ -33,6 +37,7 @@ const (
 	leastSample   = 20 // calls in a second before its slow part is judged
 	slowPart      = 20 // one in so many
 	leastSlow     = 10 // calls of one pause, which is no slow store
+	longestHold   = int64(time.Second)
 )
 
 // succeeded records a call that was answered after took ns.
@@ -45,7 +50,9 @@ func (b *breaker) succeeded(now, took int64) {
 	}
 	b.failed, b.cause = 0, nil
 	b.count(now, false)
-	b.turn(false, nil)
+	if now-b.openedAt >= b.hold {
+		b.turn(false, now, nil)
+	}
 }
 
 // failing records a call that failed, or that a caller stopped waiting for.
@@ -60,7 +67,7 @@ func (b *breaker) failing(now int64, err error) {
 		b.cause = err
 	}
 	if b.failed >= leastFailures && now-b.failedAt >= 2*b.timeout {
-		b.turn(true, firstError(b.cause, err))
+		b.turn(true, now, firstError(b.cause, err))
 	}
 }
 
@@ -75,15 +82,23 @@ func (b *breaker) count(now int64, slow bool) {
 		b.slow++
 	}
 	if b.calls >= leastSample && b.slow > max(b.calls/slowPart, leastSlow) {
-		b.turn(true, errSlow)
+		b.turn(true, now, errSlow)
 	}
 }
 
 // turn sets the state and reports a change, once. The caller holds mu; changed
 // only hands the event on.
-func (b *breaker) turn(open bool, cause error) {
+func (b *breaker) turn(open bool, now int64, cause error) {
 	if b.open.Load() == open {
 		return
+	}
+	switch {
+	case !open:
+		b.closedAt = now
+	case b.closedAt != 0 && now-b.closedAt < longestHold:
+		b.openedAt, b.hold = now, min(max(2*b.hold, 4*b.timeout), longestHold)
+	default:
+		b.openedAt, b.hold = now, 0
 	}
 	b.open.Store(open)
 	b.calls, b.slow = 0, 0

@@ -183,3 +183,33 @@ func TestTheCauseIsWhatTheClientSaid(t *testing.T) {
 		t.Errorf("turned %v because of %v", b.turns, b.causes)
 	}
 }
+
+// A store that answers probes and fails at everything else turns the breaker ever
+// more rarely, once a second in the end; one that has been well for a second is
+// believed at once again.
+func TestFlappingIsDamped(t *testing.T) {
+	b := newBench()
+	at := 10 * time.Second
+	outage := func() {
+		for range leastFailures {
+			b.bad(at)
+			at += breakerTimeout
+		}
+	}
+	for end := at + 10*time.Second; at < end; at += breakerTimeout {
+		outage()
+		b.ok(at, time.Millisecond)
+	}
+	if n := len(b.turns); n < 10 || n > 34 {
+		t.Errorf("turned %d times in 10 s", n)
+	}
+	for b.open.Load() {
+		b.ok(at, time.Millisecond)
+		at += breakerTimeout
+	}
+	at += 2 * time.Second
+	outage()
+	if b.ok(at, time.Millisecond); b.open.Load() {
+		t.Error("a store that was well for 2 s is not believed")
+	}
+}

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ type dispatch struct {
 	quota int           // how many calls may go with nothing but these until the next tick
 	calls int           // goroutines that call the store
 	idle  chan struct{} // closed when calls falls to 0 while somebody waits
+	air   []*flight     // calls under way
 }
 
 // queued is an account in line. One that was queued for later and is in a hurry
@@ -159,8 +161,8 @@ func (d *dispatch) quiet() <-chan struct{} {
 	return d.idle
 }
 
-// flight is one call: its accounts, and who ends it. Either the reply does or
-// the timeout; the loser's result is void.
+// flight is one call: its accounts, and who ends it: the reply, the timeout, or the
+// end of an outage. The result of whoever comes later is void.
 type flight struct {
 	s        *Syncer
 	lane     *lane
@@ -170,8 +172,14 @@ type flight struct {
 	sentAt   int64
 }
 
-// send settles a batch of accounts and applies the replies.
+// send settles a batch of accounts and applies the replies. While this part of the
+// store is down it sends nothing: what was queued before the outage would hang in it
+// beyond its end.
 func (d *dispatch) send(batch []queued) {
+	if d.lane.down() {
+		d.refuse(batch)
+		return
+	}
 	for _, q := range batch {
 		q.account.replan()
 	}
@@ -192,11 +200,54 @@ func (d *dispatch) send(batch []queued) {
 		defer timer.Stop()
 		ctx, cancel := context.WithTimeout(context.Background(), d.s.patience())
 		defer cancel()
+		d.takeOff(f)
+		defer d.touchDown(f)
 		d.s.store.Settle(ctx, said)
 		d.s.Counts.Calls.Add(1)
 	}
 	if f.landed.CompareAndSwap(false, true) {
 		f.land(said)
+	}
+}
+
+// refuse ends settles that are not sent. They cost nothing.
+func (d *dispatch) refuse(batch []queued) {
+	for _, q := range batch {
+		st, ok := q.prepare(d.s.Now())
+		if !ok {
+			continue
+		}
+		if st != nil {
+			st.Outcome, st.Err = slice.NotRun, errDown
+			q.account.earn(1)
+		}
+		q.account.apply(st)
+	}
+}
+
+func (d *dispatch) takeOff(f *flight) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.air = append(d.air, f)
+}
+
+func (d *dispatch) touchDown(f *flight) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.air = slices.DeleteFunc(d.air, func(o *flight) bool { return o == f })
+}
+
+// giveUpOn ends the calls that were sent before a moment. An outage is over when the
+// first call is answered; those that are not soon afterwards were lost in it, and
+// their keys would wait for them.
+func (d *dispatch) giveUpOn(before int64) {
+	d.mu.Lock()
+	air := slices.Clone(d.air)
+	d.mu.Unlock()
+	for _, f := range air {
+		if f.sentAt < before && f.landed.CompareAndSwap(false, true) {
+			f.lose()
+		}
 	}
 }
 
@@ -229,12 +280,16 @@ func (f *flight) land(said []*slice.Settle) {
 	}
 }
 
-// abandon gives up on a call: what it said may have been executed, or may yet.
+// abandon gives up on a call that takes too long.
 func (f *flight) abandon() {
-	if !f.landed.CompareAndSwap(false, true) {
-		return
+	if f.landed.CompareAndSwap(false, true) {
+		f.lane.breaker.failing(f.s.Now(), errTimeout)
+		f.lose()
 	}
-	f.lane.breaker.failing(f.s.Now(), errTimeout)
+}
+
+// lose ends a call without a reply: what it said may have been executed, or may yet.
+func (f *flight) lose() {
 	for i, a := range f.accounts {
 		if st := f.settles[i]; st != nil {
 			a.apply(&slice.Settle{Rule: st.Rule, Usage: st.Usage, Outcome: slice.Unknown, Err: errTimeout})

@@ -3,6 +3,7 @@ package syncer
 import (
 	"context"
 	"sync/atomic"
+	"time"
 )
 
 // Sharded is a Store of which parts may fail alone, such as the shards of a
@@ -53,7 +54,9 @@ func (l *lane) down() bool { return l.breaker.open.Load() }
 func (l *lane) turned(open bool, cause error) {
 	s := l.dispatch.s
 	if !open {
-		l.dispatch.backAt.Store(max(s.Now(), 1))
+		back := max(s.Now(), 1)
+		l.dispatch.backAt.Store(back)
+		time.AfterFunc(s.cfg.StoreTimeout, func() { l.dispatch.giveUpOn(back) })
 	}
 	l.members.soon()
 	s.turned(open, cause)

@@ -168,3 +168,48 @@ func TestAMarkedLeaseIsCountedOnce(t *testing.T) {
 		time.Sleep(2 * time.Minute) // a marked lease cannot be returned, only lapse
 	})
 }
+
+// hang makes the store answer nothing until it is healed: calls end when the node's
+// patience does.
+func (f *fake) hang() {
+	f.set(func() {
+		f.call = func([]*slice.Settle) { time.Sleep(time.Second) }
+		f.fate = func(*slice.Settle) (slice.Outcome, error) { return slice.Unknown, errTimeout }
+		f.beat = func() error { time.Sleep(100 * time.Millisecond); return errTimeout }
+	})
+}
+
+func (f *fake) heal() { f.set(func() { f.call, f.fate, f.beat = nil, nil, nil }) }
+
+// What was queued when the store fell silent is not sent into the silence, and what
+// hangs in it is given up when it is over: all keys are as they were at once.
+func TestAnOutageLeavesNothingInTheAir(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		l := w.limiter(bucket(1000, time.Hour), exactly)
+		allow(l, "k", 1)
+		time.Sleep(900 * time.Millisecond) // between heartbeats
+		w.store.hang()
+		var all sync.WaitGroup
+		const keys = 30 * mostBatch
+		for i := range keys {
+			all.Go(func() { allow(l, fmt.Sprint(i), 1) })
+		}
+		all.Wait()
+		for range 10 {
+			allow(l, "k", 1)
+			time.Sleep(10 * time.Millisecond)
+		}
+		equal(t, "down", w.Down(), true)
+		sent := len(w.store.calls())
+		time.Sleep(900 * time.Millisecond)
+		equal(t, "calls into the silence", len(w.store.calls())-sent, 0)
+		w.store.heal()
+		for w.Down() {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(w.cfg.StoreTimeout + time.Millisecond)
+		for i := range keys {
+			w.must("a key after the outage", allow(l, fmt.Sprint(i), 1), true, byStore)
+		}
+	})
+}

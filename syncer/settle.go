@@ -41,6 +41,13 @@ func (c *contact) earn(requests int64) { c.credit = min(c.credit+requests, mostC
 
 const mostCredit = 1 << 10
 
+// earn is contact.earn for who does not hold mu. A settle must be under way.
+func (a *Account) earn(requests int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.contact.earn(requests)
+}
+
 // noteCost remembers the largest cost seen since the last settle.
 func (a *Account) noteCost(cost int64) { a.contact.seen = max(a.contact.seen, cost) }
 
