@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid"
 )
 
 // faults are those that each need a server of its own.
@@ -52,6 +54,32 @@ var faults = []fault{
 }
 
 func TestFaults(t *testing.T) { runFaults(t, faults) }
+
+// Under Balanced, floors go on through an outage as they did before it.
+func TestStoppedWithFloors(t *testing.T) {
+	if brief() {
+		t.Skip("not in a brief selection")
+	}
+	f := faults[0]
+	f.name = "stopped, with floors"
+	f.fleet = func(s *fleetSetup) { s.accuracy = hybrid.Balanced }
+	f.calm = 7 * time.Second // a registration must be one membership TTL old, and floors are earned then
+	o := runFault(t, f)
+	before, during := 0, 0
+	for i := range o.answers {
+		switch a := &o.answers[i]; {
+		case a.path != hybrid.PathFloor:
+		case a.end() < o.began:
+			before++
+		case a.at > o.began && a.end() < o.ended:
+			during++
+		}
+	}
+	t.Logf("%d answers by floors before the outage, %d in it", before, during)
+	if before < 20 || during < 20 {
+		t.Errorf("%d answers by floors before the outage, %d in it", before, during)
+	}
+}
 
 func TestNetworkFaults(t *testing.T) { runFaults(t, networkFaults) }
 
