@@ -48,6 +48,7 @@ func TestClusterReshardingAndFailover(t *testing.T) {
 	takesLong(t)
 	c := &clusterUnderTest{Cluster: redistest.StartReplicatedCluster(t, 3, keepsData...), t: t}
 	c.rdb = c.Client(t)
+	c.MayTakeOver(t, false, c.Replicas...) // one failover is to be judged, and not what a busy machine adds
 	r := runOn(t, "cluster, slots move, a primary dies", failoverLoad(), slowly(1500), func(int) redis.UniversalClient {
 		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
 	})
@@ -67,11 +68,15 @@ func TestClusterReshardingAndFailover(t *testing.T) {
 	redistest.Sever(t, primary, replica)
 	stale := usedOn(t, replica)
 	time.Sleep(lasting(1500 * time.Millisecond))
+	hotUsed(t, primary, stale[accountName(hybrid.FailClosed.String(), hotKey)]+100)
 	r.out.began = r.now()
+	c.MayTakeOver(t, true, replica)
 	primary.Kill()
 	awaitPrimary(t, replica)
 	r.out.ended, r.out.ready = r.now(), r.now()
-	time.Sleep(4 * time.Second)
+	time.Sleep(3 * time.Second)
+	hotUsed(t, replica, float64(r.out.limit.Burst())-10)
+	time.Sleep(time.Second)
 	r.collect()
 	r.out.serverLog = replica.LogTail(20)
 	r.leave()

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hybridlimit/hybrid"
@@ -17,15 +18,18 @@ type losses struct {
 	beyond, hotBeyond float64 // what was admitted beyond the limits by the store
 	admitted          int
 	byPolicy          int
+	bad               []string
 }
 
 // judgeLosses holds the admissions of each account against its limit. Beyond it
 // there may be as much as the lost writes had granted; with FailLocal one limit
 // more, which the policy admitted. It prints both sides.
-func (r *topologyRun) judgeLosses(lost usage) (all losses) {
+func (r *topologyRun) judgeLosses(lost usage) {
 	r.t.Helper()
+	var all losses
 	for _, p := range policies {
 		l := r.lossesOf(p, lost)
+		r.complain(l.bad)
 		r.t.Logf("%v: lost writes had granted %.0f, of the hot key %.0f; beyond the limit were admitted %.0f, of the hot key %.0f; admitted in all %d, by policy %d",
 			p, l.lost, l.hotLost, l.beyond, l.hotBeyond, l.admitted, l.byPolicy)
 		all.lost, all.hotLost, all.beyond, all.hotBeyond = all.lost+l.lost, all.hotLost+l.hotLost, all.beyond+l.beyond, all.hotBeyond+l.hotBeyond
@@ -33,7 +37,6 @@ func (r *topologyRun) judgeLosses(lost usage) (all losses) {
 	if all.hotLost < 50 || all.lost < all.hotLost+50 || all.hotBeyond == 0 {
 		r.t.Errorf("next to nothing was lost, so nothing is proved: %+v", all)
 	}
-	return all
 }
 
 // lossesOf judges the keys of one limiter.
@@ -48,10 +51,10 @@ func (r *topologyRun) lossesOf(p hybrid.FailurePolicy, lost usage) (l losses) {
 		granted := lost[accountName(p.String(), acc.key)]
 		beyond := max(0, limit.Check(covered[acc]).Excess)
 		if beyond > granted+rounding {
-			r.t.Errorf("%v, %s: %.1f beyond the limit, and the lost writes had granted %.1f", p, acc.key, beyond, granted)
+			l.bad = append(l.bad, fmt.Sprintf("%v, %s: %.1f beyond the limit, and the lost writes had granted %.1f", p, acc.key, beyond, granted))
 		}
 		if excess := limit.Check(list).Excess; p == hybrid.FailLocal && excess > granted+float64(r.out.limit.Burst())+rounding {
-			r.t.Errorf("%v, %s: %.1f beyond the limit with what the policy admitted, and the lost writes had granted %.1f", p, acc.key, excess, granted)
+			l.bad = append(l.bad, fmt.Sprintf("%v, %s: %.1f beyond the limit with what the policy admitted, and the lost writes had granted %.1f", p, acc.key, excess, granted))
 		}
 		l.lost, l.beyond = l.lost+granted, l.beyond+beyond
 		l.admitted, l.byPolicy = l.admitted+len(list), l.byPolicy+len(list)-len(covered[acc])
@@ -67,15 +70,16 @@ func (r *topologyRun) lossesOf(p hybrid.FailurePolicy, lost usage) (l losses) {
 func (r *topologyRun) judgeBooks(used, lost usage) {
 	r.t.Helper()
 	covered, _ := r.out.admissions()
-	missing, known := 0.0, 0
+	missing, known, bad := 0.0, 0, []string(nil)
 	for acc, list := range covered {
 		name := accountName(acc.policy.String(), acc.key)
 		gone := float64(len(list)) - used[name]
 		missing += max(0, gone)
 		known += len(list)
 		if gone > lost[name]+rounding {
-			r.t.Errorf("%v, %s: of %d admissions the store knows %.1f, and the lost writes had granted %.1f", acc.policy, acc.key, len(list), used[name], lost[name])
+			bad = append(bad, fmt.Sprintf("%v, %s: of %d admissions the store knows %.1f, and the lost writes had granted %.1f", acc.policy, acc.key, len(list), used[name], lost[name]))
 		}
 	}
+	r.complain(bad)
 	r.t.Logf("of %d admissions the store does not know %.0f any more; the lost writes had granted %.0f", known, missing, lost.sum())
 }

@@ -54,6 +54,8 @@ func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func(n
 		r.out.stopped = r.now()
 		close(stop)
 		r.out.answers, r.out.controls, r.out.samples = answers(), controls(), samples()
+		r.awaitUp()                       // a busy machine may have stopped it just now
+		time.Sleep(50 * time.Millisecond) // hooks are told by another goroutine
 		r.out.events, r.out.logs, r.out.stats = r.fleet.heard(), r.fleet.logged(), r.fleet.stats()
 		r.out.sort()
 	}
@@ -135,16 +137,25 @@ func (r *topologyRun) judge() {
 	r.t.Helper()
 	broken := false
 	for _, c := range everywhere {
-		list := c.broken(&r.out)
-		for _, v := range list[:min(len(list), 5)] {
-			r.t.Errorf("%s: %s (%d of these)", c.name, v, len(list))
-			broken = true
+		var list []string
+		for _, v := range c.broken(&r.out) {
+			list = append(list, c.name+": "+v)
 		}
+		r.complain(list)
+		broken = broken || len(list) > 0
 	}
 	if broken || *verboseFlag {
 		r.t.Log(r.out.report())
 	} else {
 		r.t.Log(r.out.figures())
+	}
+}
+
+// complain fails the test with the first of these, if there are any.
+func (r *topologyRun) complain(list []string) {
+	r.t.Helper()
+	for _, v := range list[:min(len(list), 5)] {
+		r.t.Errorf("%s (one of %d)", v, len(list))
 	}
 }
 
@@ -204,28 +215,48 @@ func accountName(limiter, key string) string {
 // usage is what each account has used, by its name.
 type usage map[string]float64
 
-// usedOn reads all accounts of a server.
+// usedOn reads all accounts of some servers.
 func usedOn(t testing.TB, servers ...*redistest.Server) usage {
 	t.Helper()
-	ctx, all := context.Background(), usage{}
+	all := usage{}
 	for _, s := range servers {
 		rdb := s.Client(t).Conn()
 		defer rdb.Close()
-		_ = rdb.ReadOnly(ctx) // for replicas in a cluster; others refuse it
-		for iter := rdb.Scan(ctx, 0, "hybrid:{}a1:*", 1000).Iterator(); iter.Next(ctx); {
-			state, err := rdb.Get(ctx, iter.Val()).Result()
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, _, _ := strings.Cut(state, " ")
-			used, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				t.Fatalf("%s: %q", iter.Val(), state)
-			}
-			all[iter.Val()] = used
+		_ = rdb.ReadOnly(context.Background()) // for replicas in a cluster; others refuse it
+		for iter := rdb.Scan(context.Background(), 0, "hybrid:{}a1:*", 1000).Iterator(); iter.Next(context.Background()); {
+			all[iter.Val()] = usedOf(t, rdb, iter.Val())
 		}
 	}
 	return all
+}
+
+// usedOf reads an account, which may not be there.
+func usedOf(t testing.TB, rdb *redis.Conn, name string) float64 {
+	t.Helper()
+	state, err := rdb.Get(context.Background(), name).Result()
+	if err == redis.Nil {
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(state, " ")
+	used, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatalf("%s: %q", name, state)
+	}
+	return used
+}
+
+// hotUsed waits until a server knows that so much of the hot key under FailClosed is
+// used, for 15 s at most: how fast it goes depends on what else the machine does.
+func hotUsed(t testing.TB, s *redistest.Server, least float64) {
+	t.Helper()
+	rdb := s.Client(t).Conn()
+	defer rdb.Close()
+	redistest.Eventually(t, "the hot key is used", func() bool {
+		return usedOf(t, rdb, accountName(hybrid.FailClosed.String(), hotKey)) >= least
+	})
 }
 
 // keepsData makes a server write what it does to a file before it acknowledges it,

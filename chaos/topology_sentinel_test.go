@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/internal/redistest"
 )
 
@@ -38,6 +39,7 @@ func failOver(t *testing.T, name string, away func(*redistest.Server) error) {
 	})
 	stale := severed(t, s)
 	r.out.began = r.now()
+	s.DownAfter(t, downAfter)
 	if err := away(s.Primary); err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +51,7 @@ func failOver(t *testing.T, name string, away func(*redistest.Server) error) {
 // after another.
 func severed(t *testing.T, s *redistest.Sentinel) (stale map[string]usage) {
 	t.Helper()
+	s.DownAfter(t, time.Minute) // one failover is to be judged, and not what a busy machine adds
 	time.Sleep(1500 * time.Millisecond)
 	redistest.Sever(t, s.Primary, s.Replicas...)
 	stale = map[string]usage{}
@@ -56,6 +59,7 @@ func severed(t *testing.T, s *redistest.Sentinel) (stale map[string]usage) {
 		stale[replica.Addr] = usedOn(t, replica)
 	}
 	time.Sleep(lasting(1500 * time.Millisecond))
+	hotUsed(t, s.Primary, stale[s.Replicas[0].Addr][accountName(hybrid.FailClosed.String(), hotKey)]+100)
 	return stale
 }
 
@@ -64,7 +68,9 @@ func severed(t *testing.T, s *redistest.Sentinel) (stale map[string]usage) {
 func (r *topologyRun) judgeFailover(old, next *redistest.Server, stale usage) {
 	r.t.Helper()
 	r.out.ended, r.out.ready = r.now(), r.now()
-	time.Sleep(4 * time.Second)
+	time.Sleep(3 * time.Second)
+	hotUsed(r.t, next, float64(r.out.limit.Burst())-10)
+	time.Sleep(time.Second)
 	r.collect()
 	r.out.serverLog = next.LogTail(20)
 	r.leave()
@@ -76,9 +82,13 @@ func (r *topologyRun) judgeFailover(old, next *redistest.Server, stale usage) {
 	r.byRedis("2 s after it", r.out.ready+2*time.Second, r.out.stopped)
 }
 
+// downAfter is the silence after which the sentinels replace a primary.
+const downAfter = 500 * time.Millisecond
+
 // promoted waits until the sentinels name a new primary that takes writes.
 func promoted(t *testing.T, s *redistest.Sentinel) (next *redistest.Server) {
 	t.Helper()
+	defer s.DownAfter(t, time.Minute)
 	redistest.Eventually(t, "a replica takes over", func() bool {
 		at, err := s.Current()
 		if err != nil {

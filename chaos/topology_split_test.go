@@ -68,6 +68,7 @@ func TestCase08SentinelSplit(t *testing.T) {
 	})
 	stale := severed(t, s)
 	r.out.began = r.now()
+	s.DownAfter(t, downAfter)
 	cut.set(true)
 	deafen(t, s.Primary)
 	next := promoted(t, s)

@@ -102,6 +102,15 @@ func (c *Cluster) replicate(t testing.TB) {
 	}
 }
 
+// MayTakeOver sets whether a replica replaces its primary when that is silent. On a
+// busy machine a second of silence need not mean anything.
+func (c *Cluster) MayTakeOver(t testing.TB, may bool, replicas ...*Server) {
+	t.Helper()
+	for _, r := range replicas {
+		must(t, r.Client(t).ConfigSet(context.Background(), "cluster-replica-no-failover", map[bool]string{true: "no", false: "yes"}[may]).Err())
+	}
+}
+
 // Addrs returns the addresses of all servers.
 func (c *Cluster) Addrs() []string {
 	var addrs []string

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -77,6 +78,15 @@ func (s *Sentinel) Current() (string, error) {
 		return "", fmt.Errorf("redistest: the sentinel names no primary: %v, %w", at, err)
 	}
 	return at[0] + ":" + at[1], nil
+}
+
+// DownAfter sets how long the primary must have been silent for the sentinels to
+// replace it. On a busy machine half a second of silence need not mean anything.
+func (s *Sentinel) DownAfter(t testing.TB, silence time.Duration) {
+	t.Helper()
+	for _, one := range s.Sentinels {
+		must(t, one.Client(t).Do(context.Background(), "sentinel", "set", s.Master, "down-after-milliseconds", silence.Milliseconds()).Err())
+	}
 }
 
 // Addrs returns the addresses of the sentinels.
