@@ -144,6 +144,12 @@ func TestSoundSettingsAreNotLogged(t *testing.T) {
 		"cluster without a timeout, by context": cluster(redis.ClusterOptions{ReadTimeout: -2, ContextTimeoutEnabled: true}),
 		"ring without a timeout, by context":    ring(redis.RingOptions{ReadTimeout: -1, ContextTimeoutEnabled: true}),
 
+		// On the edge.
+		"client on the edge": plain(redis.Options{ReadTimeout: 100 * time.Millisecond, DialTimeout: 5 * time.Second, DialerRetryTimeout: time.Second,
+			PoolSize: 10, MaxActiveConns: 10, PoolTimeout: 20 * time.Millisecond}),
+		"cluster on the edge": cluster(redis.ClusterOptions{ReadTimeout: 10 * time.Second, PoolSize: 5, MaxRedirects: 1}),
+		"ring on the edge":    ring(redis.RingOptions{ReadTimeout: 10 * time.Second, PoolSize: 10, HeartbeatFrequency: 100 * time.Millisecond}),
+
 		"wrapper": wrapper{plain(redis.Options{PoolSize: 1, ReadTimeout: time.Millisecond})},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,6 +157,17 @@ func TestSoundSettingsAreNotLogged(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 		})
+	}
+}
+
+// A long StoreTimeout makes no risk of the defaults: a call ends by itself.
+func TestSoundSettingsWithALongStoreTimeout(t *testing.T) {
+	for _, rdb := range []redis.UniversalClient{plain(redis.Options{}), cluster(redis.ClusterOptions{}), ring(redis.RingOptions{})} {
+		s, known, made := settingsOf(rdb)
+		if got := s.risks(longest); !known || !made || len(got) != 0 {
+			t.Errorf("%T: %v", rdb, got)
+		}
+		_ = rdb.Close()
 	}
 }
 
