@@ -118,7 +118,7 @@ func FuzzBound(f *testing.F) {
 		if windowed {
 			limit = Window(count, time.Duration(millis)*time.Millisecond)
 		}
-		if millis < 1 || millis > 1e9 || count < 1 || limit.Validate() != nil || len(script) > 400 {
+		if millis < 1 || millis > 100_000 || count < 1 || limit.Validate() != nil || len(script) > 400 {
 			t.Skip()
 		}
 		accuracy := []Accuracy{Balanced, Strict, Exact, Within(0, 0.3)}[dial%4]
@@ -136,7 +136,11 @@ func anyLoad(t *testing.T, limit Limit, accuracy Accuracy, script []byte) {
 		nodes[i], limiters[i] = onLedger(t, store, Options{}, limit, &LimiterOptions{Accuracy: accuracy})
 	}
 	judge := oracle.NewChecker(oracleOf(limit).Over(accuracy.Over()))
+	start := time.Now()
 	for i, b := range script {
+		if time.Since(start) > 5*time.Minute {
+			break // each second of it takes the fuzzer some of its own time
+		}
 		if b >= 200 {
 			time.Sleep(limit.Period() / 1000 * time.Duration(b-199) * time.Duration(b-199))
 			continue
