@@ -1,7 +1,7 @@
 # Short names for what CONTRIBUTING.md explains. `make` runs what CI runs first.
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
-.PHONY: check test race fuzz bench lint tidy quickstart ci
+.PHONY: check test race fuzz soak bench lint tidy quickstart ci
 
 check: lint test
 
@@ -15,6 +15,12 @@ race:
 TIME ?= 30s
 fuzz:
 	go test $(PKG) -run '^$$' -fuzz '^$(FUZZ)$$' -fuzztime $(TIME)
+
+# make soak FOR=30m SEED=1
+FOR ?= 30m
+SEED ?= 1
+soak:
+	go test ./chaos -run '^TestSoak$$' -v -timeout 0 -soak.for $(FOR) -chaos.seed $(SEED)
 
 bench:
 	go test . -run '^$$' -bench . -benchmem
