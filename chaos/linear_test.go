@@ -86,7 +86,7 @@ func (c linearCase) run(t *testing.T) {
 // sessions is how many histories are recorded. Those of windows take longest.
 func (c linearCase) sessions() int {
 	n := *sessionsFlag
-	if testing.Short() {
+	if brief() {
 		n = (n + 3) / 4
 	}
 	if c.limit.Windowed() {
