@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -117,4 +118,25 @@ func FuzzReplyCause(f *testing.F) {
 		}
 		t.Errorf("%q has the cause %q", text, got)
 	})
+}
+
+// Errors of our own that a node may meet have a cause in words: their texts are
+// looked for where they are made.
+func TestOwnErrorsHaveCauses(t *testing.T) {
+	own := regexp.MustCompile(`(err[A-Z]\w*) += errors\.New\("(.*)"\)`)
+	seen := 0
+	for _, file := range []string{"syncer/errors.go", "exact/errors.go", "exact/lanes.go"} {
+		for _, m := range own.FindAllStringSubmatch(readFile(t, file), -1) {
+			if m[1] == "errUnsettled" {
+				continue // is returned by Close and Flush, and logged nowhere
+			}
+			seen++
+			if got := causeOf(errors.New(m[2])); strings.HasPrefix(got, "*") {
+				t.Errorf("%s has the cause %q", m[1], got)
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("%d errors found", seen)
+	}
 }
