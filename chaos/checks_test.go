@@ -120,13 +120,13 @@ func wrongPolicy(o *outcome) (bad []string) {
 		if a.path != hybrid.PathFallback {
 			continue
 		}
-		if during && !o.stalled(a.at, a.end()) {
+		if during && !o.excused(a) {
 			fallbacks++
 		}
 		if why := o.against(a); why != "" {
 			bad = append(bad, fmt.Sprintf("%v: %s", describe(a), why))
 		}
-		if a.end() < o.began && a.at > warmUp && !o.stalled(a.at, a.end()) {
+		if a.end() < o.began && a.at > warmUp && !o.excused(a) {
 			bad = append(bad, fmt.Sprintf("%v: by policy before the fault", describe(a)))
 		}
 	}
@@ -210,7 +210,7 @@ func slowRecoveries(o *outcome) (bad []string) {
 	settled := max(due, o.recovered()) + o.timeout
 	late, first := 0, ""
 	for i := range o.answers {
-		if a := &o.answers[i]; a.path == hybrid.PathFallback && a.at > settled && !o.stalled(a.at, a.end()) {
+		if a := &o.answers[i]; a.path == hybrid.PathFallback && a.at > settled && !o.excused(a) {
 			if late++; first == "" {
 				first = describe(a)
 			}

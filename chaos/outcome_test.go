@@ -97,6 +97,20 @@ func (o *outcome) stalled(from, to time.Duration) bool {
 		slices.ContainsFunc(o.pings, func(p late) bool { return slow(p) && (p.at < o.began || p.at-p.by > o.ready) })
 }
 
+// excused reports whether an answer by policy is down to a stall of the machine:
+// one in the time of the call, or one that made its node stop waiting.
+func (o *outcome) excused(a *answer) bool {
+	return o.stalled(a.at, a.end()) || slices.ContainsFunc(o.outages(a.node), func(out outage) bool {
+		return out.from <= a.end() && a.at <= out.to && o.causeless(out)
+	})
+}
+
+// causeless reports whether an outage began in a stall, and not in the fault.
+func (o *outcome) causeless(out outage) bool {
+	during := out.from >= o.began && out.from <= o.ready && o.expect.down != never
+	return !during && o.stalled(out.from, out.from)
+}
+
 // outage is a time in which a node did not wait for the store.
 type outage struct {
 	node     int

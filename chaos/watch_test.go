@@ -23,7 +23,9 @@ type late struct {
 func control(timeout time.Duration, sleepers int, began time.Time, stop <-chan struct{}) (collect func() []late) {
 	var wg sync.WaitGroup
 	all := make([][]late, sleepers)
+	locks := make([]sync.Mutex, max(1, sleepers/12))
 	for i := range all {
+		lock := &locks[i%len(locks)]
 		wg.Go(func() {
 			for {
 				from := time.Now()
@@ -34,7 +36,9 @@ func control(timeout time.Duration, sleepers int, began time.Time, stop <-chan s
 					return
 				case <-timer.C:
 				}
+				lock.Lock()
 				busy(20 * time.Microsecond)
+				lock.Unlock()
 				all[i] = append(all[i], late{time.Since(began), max(0, time.Since(from)-timeout)})
 			}
 		})
@@ -48,8 +52,8 @@ func control(timeout time.Duration, sleepers int, began time.Time, stop <-chan s
 	}
 }
 
-// busy works for about as long as a call does when it does not wait: a thread
-// can lose its processor then, too.
+// busy works for about as long as a call does when it does not wait. A thread can
+// lose its processor then, too, and with it a lock that others wait for.
 func busy(d time.Duration) {
 	for from := time.Now(); time.Since(from) < d; {
 	}
