@@ -43,7 +43,7 @@ local found, flags, used, ts    -- whether the key exists; reply flags; as store
 local lent, out = {}, 0         -- by parity of the epoch 0, 1; their sum
 local epoch, index              -- of ts: the lease epoch, and the window or 0
 local beyond                    -- of what is used: what a higher limit used
-local ahead                     -- whether it was ahead of the clock
+local ahead                     -- how far it was ahead of the clock, if that is far
 local wasUsed, wasTs, wasLife   -- as found: used, ts, and how long the leases had to live
 
 -- Whole number in lo..hi, or nil.
@@ -97,7 +97,7 @@ end
 -- if the key cannot be read.
 local function read(key)
   local v = call('GET', key)
-  found, flags, used, ts, out, ahead = false, 0, 0, clock, 0, false
+  found, flags, used, ts, out, ahead = false, 0, 0, clock, 0, 0
   lent[0], lent[1] = 0, 0
   if not v then return end
   if type(v) == 'table' then return v.err or 'ERR unexpected reply' end
@@ -107,7 +107,7 @@ local function read(key)
   if not (u and t and l0 and l1 and u <= SUM and l0 + l1 <= u and t <= INT - 3 * E) then
     flags = 2
   elseif t > clock + AHEAD then
-    flags, ahead, used = 2, true, u - (l0 + l1)
+    flags, ahead, used = 2, t - clock, u - (l0 + l1)
   else
     used, ts, out = u, t, l0 + l1
     lent[0], lent[1] = l0, l1
@@ -218,21 +218,19 @@ end
 -- when it was last written: no less was used then than now, but for what is added.
 local function drains(left)
   if used <= 2 * burst then return used / rate end
-  local least = 2 * burst / rate
-  if left >= 0 then
-    least = max(least, 1000 * (left + 1) + ts - wasTs - wasLife + max(0, used - wasUsed) / rate)
-  end
-  return min(used / rate, least)
+  local had = 0
+  if left >= 0 then had = 1000 * (left + 1) + ts - wasTs - wasLife end
+  return min(used / rate, max(2 * burst / rate, had + max(0, used - wasUsed) / rate))
 end
 
 -- Milliseconds that the key has to live: until it is empty by the limit at hand and holds no lease, or its window
 -- ends. While the clock is behind the account, that much longer. A writer with a lower limit (used > B) never
--- shortens it.
+-- shortens it; of an account that was far ahead, the key's time has begun then.
 local function ttl(key)
   local us, left = ts - clock, -1
   if used > burst then
     left = call('PTTL', key)
-    if type(left) ~= 'number' then left = -1 end
+    left = type(left) == 'number' and left - floor(ahead / 1000) or -1
   end
   if window > 0 then
     us = us + (index + 1) * window - ts
@@ -263,7 +261,7 @@ local function settle(key, n)
   local life = (epoch + 2) * E - ts
   if window > 0 then life = min(life, (index + 1) * window - ts) end
   local reply = {0, ts, clock, '0', 0, 0, epoch, index, life}
-  local dirty = tag > 0 and report() or ahead
+  local dirty = tag > 0 and report() or ahead > 0
   dirty = charge() or dirty
   beyond = min(beyond, used - out)
   used = used - beyond

@@ -12,11 +12,14 @@ import (
 // writer with a lower limit never shortens the time that the key has left (ms;
 // < 0: none).
 func (a *Account) TTL(clock int64, r slice.Rule, before Account, left int64) int64 {
+	if before.ahead(clock) {
+		left -= (before.At - clock) / 1000 // the key's time has begun then
+	}
+	before, _ = before.found(clock)
 	us, at := float64(a.At-clock), float64(a.At)
 	if r.Window > 0 {
 		us = us + float64((a.At/r.Window+1)*r.Window) - at
 	} else {
-		before, _ = before.found(clock)
 		us += a.drains(r, &before, left)
 		if a.Lent() > 0 {
 			us = us + float64((epochOf(a.At)+2)*slice.Epoch) - at
@@ -38,12 +41,11 @@ func (a *Account) drains(r slice.Rule, before *Account, left int64) float64 {
 	if a.Used <= debt {
 		return us
 	}
-	least := debt / r.Rate
+	had := 0.0
 	if left >= 0 {
-		had := float64(1000*(float64(left)+1)) + float64(a.At) - float64(before.At) - before.leaseLife()
-		least = max(least, had+max(0, a.Used-before.Used)/r.Rate)
+		had = float64(1000*(float64(left)+1)) + float64(a.At) - float64(before.At) - before.leaseLife()
 	}
-	return min(us, least)
+	return min(us, max(debt/r.Rate, had+max(0, a.Used-before.Used)/r.Rate))
 }
 
 // leaseLife is how long the account's leases had to live when it was written, in µs.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// departure is a world in which the protocol does not keep what is written.
+// departure is a world in which the protocol does not keep more than is promised.
 type departure struct {
 	name  string
 	found string // the invariant that is broken
@@ -19,8 +19,8 @@ func (s Setup) literal() Setup {
 	return s
 }
 
-// When one of these no longer fails, the protocol has become better, and its
-// setup belongs among the worlds.
+// When one of these no longer fails, the protocol has become better, and more can
+// be promised.
 var departures = []departure{
 	// A key that has expired is forgotten, with the window or the epoch that it was
 	// of. After a step back both come again.
@@ -28,7 +28,7 @@ var departures = []departure{
 	{"a lease epoch comes again", "promise", 18, "promise", small(2, 2, 60, 2).jumping(-240).literal()},
 }
 
-// What is written and the protocol does not keep, by the shortest way.
+// What is left out of the promise is not kept, by the shortest way.
 func TestDepartures(t *testing.T) {
 	if raceDetector {
 		t.Skip("takes long under the race detector, and nothing runs at the same time")
@@ -39,7 +39,7 @@ func TestDepartures(t *testing.T) {
 			s := &Search{Machine: NewMachine(d.Setup), Depth: d.steps, Only: d.only}
 			r := search(t, s)
 			if !strings.HasPrefix(r.Broken, d.found+":") {
-				t.Errorf("broken is %q, was %q: if that is kept by now, it belongs among the worlds", r.Broken, d.found)
+				t.Errorf("broken is %q, was %q: if that is kept by now, it can be promised", r.Broken, d.found)
 			}
 			retell(t, s.Machine, r)
 		})

@@ -32,8 +32,8 @@
 //     nothing be stored once the rest has drained.
 //
 // A [Flaw] is a rule of the protocol left out, to see that its absence is found.
-// What the protocol does not keep although it is written is among the departures
-// in the tests.
+// What the promise leaves out, because a fault costs it, is among the departures in
+// the tests.
 //
 // Assumed are the promise's own assumptions: a node's clock and the timer of
 // its watermark are late by less than the guard in all. Left out are floors and

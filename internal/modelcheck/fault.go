@@ -23,14 +23,21 @@ func (m *Machine) failover(w *World) {
 func (m *Machine) jump(w *World, us int64) {
 	if us > 0 {
 		m.fault(w, m.stepPermits(us))
-	} else {
-		w.book.again = false
 	}
 	w.skew += us
 	w.peak = max(w.peak, w.clock())
-	if ahead(&w.key.account, w.clock()) {
-		w.book.again = true
-		m.fault(w, m.burst())
+	if us < 0 {
+		m.jumpedBack(w, -us)
+	}
+}
+
+// jumpedBack loosens the promise if the account is far ahead of the clock now:
+// what it has lent is forgotten, and times come again that it has seen. If there
+// is no account, forgets will see it.
+func (m *Machine) jumpedBack(w *World, us int64) {
+	w.book.again = ahead(&w.key.account, w.clock())
+	if w.book.again {
+		m.fault(w, m.burst()+m.stepPermits(us))
 	}
 }
 

@@ -124,7 +124,8 @@ func (m *Machine) fits(w *World, who int, cost int64) bool {
 	for i := range w.nodes[:m.Nodes] {
 		rule := m.Rules[w.nodes[i].rule]
 		g, _ := a.Settle(w.clock(), rule, slice.Usage{})
-		if who&(1<<i) != 0 && float64(cost) > float64(rule.Burst)-(g.Used-float64(held)) {
+		beyond := a.Used > 2*float64(rule.Burst) // what a higher limit used may be as much in the way as what is held
+		if who&(1<<i) != 0 && (beyond || float64(cost) > float64(rule.Burst)-(g.Used-float64(held))) {
 			return false
 		}
 	}
