@@ -49,7 +49,7 @@ func TestClusterReshardingAndFailover(t *testing.T) {
 	c := &clusterUnderTest{Cluster: redistest.StartReplicatedCluster(t, 3, keepsData...), t: t}
 	c.rdb = c.Client(t)
 	c.MayTakeOver(t, false, c.Replicas...) // one failover is to be judged, and not what a busy machine adds
-	r := runOn(t, "cluster, slots move, a primary dies", failoverLoad(), slowly(1500), func(int) redis.UniversalClient {
+	r := runOn(t, "cluster, slots move, a primary dies", failoverLoad(), slowly(2500), func(int) redis.UniversalClient {
 		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
 	})
 	time.Sleep(time.Second)
@@ -123,15 +123,16 @@ func (c *clusterUnderTest) asked() (n int) {
 
 // places says where each key of the load is, seen from a shard.
 func (c *clusterUnderTest) places(dead int) map[account]place {
-	owner, shared := c.owners(), [16]bool{}
+	owner, shared := c.owners(), [48]bool{}
+	lane := func(slot int) int { return slot * len(shared) / len(owner) }
 	for slot, shard := range owner {
-		shared[slot/1024] = shared[slot/1024] || shard == dead
+		shared[lane(slot)] = shared[lane(slot)] || shard == dead
 	}
 	return placeAll(func(p hybrid.FailurePolicy, key string) place {
 		switch slot := c.slot(p, key); {
 		case owner[slot] == dead:
 			return failing
-		case shared[slot/1024]:
+		case shared[lane(slot)]:
 			return neighbours
 		default:
 			return apart

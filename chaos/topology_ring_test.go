@@ -108,10 +108,10 @@ func TestRingShardFrozen(t *testing.T) {
 }
 
 // judgeMoves holds each account against its limit and one burst per move, and keys
-// of the shard that stayed against their limit alone.
+// of the shard that stayed against their limit alone. FailLocal may admit one limit more.
 func (r *topologyRun) judgeMoves(moves int, places map[account]place) {
 	r.t.Helper()
-	covered, _ := r.out.admissions()
+	covered, all := r.out.admissions()
 	for acc, list := range covered {
 		bursts := moves
 		if places[acc] == apart {
@@ -119,6 +119,9 @@ func (r *topologyRun) judgeMoves(moves int, places map[account]place) {
 		}
 		if err := r.out.promised(0, bursts, 0).Check(list).Err(); err != nil {
 			r.t.Errorf("%v, %s: %v", acc.policy, acc.key, err)
+		}
+		if err := r.out.promised(0, bursts+1, 0).Check(all[acc]).Err(); err != nil && acc.policy == hybrid.FailLocal {
+			r.t.Errorf("%v, %s, with what the policy admitted: %v", acc.policy, acc.key, err)
 		}
 		if acc.key == hotKey {
 			r.t.Logf("%v, the hot key: %d admitted, %.2f bursts beyond the limit", acc.policy, len(list), float64(len(list))/float64(r.out.limit.Burst())-1)

@@ -13,7 +13,7 @@ import (
 
 // failoverLoad saturates one key per limiter and asks for 300 others far below their limits.
 func failoverLoad() load {
-	return load{rate: 2400, workers: 12, hot: 0.5, fresh: 0.02, warm: 300, seed: *seedFlag}
+	return load{rate: 2400, workers: 12, hot: 0.7, fresh: 0.02, warm: 300, seed: *seedFlag}
 }
 
 // A primary dies with writes that no replica has seen: what they had granted may be
@@ -34,7 +34,7 @@ func TestCase08SentinelFailover(t *testing.T) {
 
 func failOver(t *testing.T, name string, away func(*redistest.Server) error) {
 	s := redistest.StartSentinels(t, 2, 3, keepsData...)
-	r := runOn(t, "sentinel, primary "+name, failoverLoad(), slowly(1500), func(int) redis.UniversalClient {
+	r := runOn(t, "sentinel, primary "+name, failoverLoad(), slowly(2500), func(int) redis.UniversalClient {
 		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Master, SentinelAddrs: s.Addrs()})
 	})
 	stale := severed(t, s)

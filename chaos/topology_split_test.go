@@ -59,7 +59,7 @@ func TestCase08SentinelSplit(t *testing.T) {
 		server.SetUser(t, limiterUser, limiterPassword, "~*", "&*", "+@all")
 	}
 	cut := &gate{sentinels: s.Addrs()}
-	r := runOn(t, "sentinel, the fleet is split", failoverLoad(), slowly(1500), func(node int) redis.UniversalClient {
+	r := runOn(t, "sentinel, the fleet is split", failoverLoad(), slowly(2500), func(node int) redis.UniversalClient {
 		opts := &redis.FailoverOptions{MasterName: s.Master, SentinelAddrs: s.Addrs(), Username: limiterUser, Password: limiterPassword}
 		if node < 2 {
 			opts.Dialer = cut.dial
