@@ -67,6 +67,7 @@ type fleetSetup struct {
 // inBubble runs a test of a fleet in virtual time and closes the fleet.
 func inBubble(t *testing.T, setup fleetSetup, test func(f *fleet)) {
 	t.Helper()
+	redistest.NeedMini(t)
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, setup)
 		test(f)

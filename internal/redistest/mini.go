@@ -8,12 +8,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Mini starts a miniredis until the test ends. Its keys expire only by FastForward.
-func Mini(t testing.TB) *miniredis.Miniredis {
+// NeedMini skips a test where miniredis does not work.
+func NeedMini(t testing.TB) {
 	t.Helper()
 	if strconv.IntSize < 64 {
 		t.Skip("the embedded server counts in ints, and microseconds since 1970 do not fit into 32 bits; the tests on a real server run")
 	}
+}
+
+// Mini starts a miniredis until the test ends. Its keys expire only by FastForward.
+func Mini(t testing.TB) *miniredis.Miniredis {
+	t.Helper()
+	NeedMini(t)
 	m := miniredis.NewMiniRedis()
 	if err := m.Start(); err != nil {
 		t.Fatal(err)
