@@ -46,7 +46,7 @@ func (o *outcome) shareOf(from, to time.Duration, counts func(*answer) bool) (s 
 			s.needed++
 		case hybrid.PathFallback:
 			s.needed++
-			s.fell(a.at-o.began, o.excused(a))
+			s.fell(a.at-o.began, o.byStandstill(a))
 		}
 	}
 	return s
@@ -63,9 +63,9 @@ func (s *share) fell(at time.Duration, excused bool) {
 	}
 }
 
-// excused reports whether the machine stood still when an answer by policy was made,
+// byStandstill reports whether the machine stood still when an answer by policy was made,
 // or when the outage began in which it was.
-func (o *outcome) excused(a *answer) bool {
+func (o *outcome) byStandstill(a *answer) bool {
 	if o.stoodStill(a.at, a.end()) {
 		return true
 	}
