@@ -119,10 +119,14 @@ func (e *events) accountPoisoned(limiter, key string, cause error) {
 func (e *events) run() {
 	for {
 		select {
+		case <-e.done: // before what is queued: a slow hook would be told of it long after
+			return
+		default:
+		}
+		select {
 		case ev := <-e.queue:
 			e.tell(ev)
 		case <-e.done:
-			return
 		}
 	}
 }
