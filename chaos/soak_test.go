@@ -217,9 +217,9 @@ var notInSoak = []string{"changes of state are told once", "the bound holds", "r
 var alwaysHold = []string{"no error reaches a caller", "logs keep secrets"}
 
 // standstill is how late timers are when the machine has so much else to do that
-// little can be said of times: so late that whoever waits for the store gives up.
-// A round in which they were is judged without times.
-const standstill = defaultTimeout
+// little can be said of times: half of what a call may wait for the store. A round
+// in which they were is judged without times.
+const standstill = defaultTimeout / 2
 
 // judge holds a round to the promises.
 func (s *soak) judge() {
