@@ -21,7 +21,7 @@ func TestCase06RedisStalls(t *testing.T) {
 		expect: expectation{down: always},
 	}
 	if brief() {
-		f.lasts, f.load = 2*time.Second, func(l *load) { l.rate = 2500 }
+		f.lasts, f.load = 2*time.Second, func(l *load) { l.rate = 2 * l.rate }
 	}
 	o := runFault(t, f)
 	p99, timers := o.percentile(0.99)

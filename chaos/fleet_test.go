@@ -122,6 +122,17 @@ func (f *fleet) heard() (events []event) {
 	return events
 }
 
+// down reports whether any node has told its hooks of an outage that is not over.
+// The statistics say it as well, but look at every key for it.
+func (f *fleet) down() (any bool) {
+	for _, n := range f.nodes {
+		n.mu.Lock()
+		any = any || len(n.events) > 0 && n.events[len(n.events)-1].down
+		n.mu.Unlock()
+	}
+	return any
+}
+
 // connections returns how many connections the clients have, with those for pipelines.
 func (f *fleet) connections() (total int) {
 	for _, n := range f.nodes {

@@ -175,11 +175,17 @@ var networkFaults = []fault{
 		name: "a pause of 25 ms",
 		way:  byToxic,
 		begin: func(r *run) error {
+			from := time.Now()
 			if err := lateReplies(25)(r); err != nil {
 				return err
 			}
 			time.Sleep(25 * time.Millisecond)
-			return cure(r)
+			err := cure(r)
+			if took := time.Since(from); took > 40*time.Millisecond { // two times StoreTimeout may stop a node
+				r.t.Logf("the pause of 25 ms became one of %v", took)
+				r.out.expect.down = maybe
+			}
+			return err
 		},
 		end:    func(*run) error { return nil },
 		brief:  true,

@@ -177,14 +177,7 @@ func (r *run) awaitStore() {
 
 // awaitFleet waits until no node holds the store for down, for 8 s at most.
 func (r *run) awaitFleet() {
-	for range 800 {
-		down := false
-		for _, n := range r.fleet.nodes {
-			down = down || n.Stats().StoreDown
-		}
-		if !down {
-			return
-		}
+	for from := time.Now(); time.Since(from) < 8*time.Second && r.fleet.down(); {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
