@@ -202,5 +202,6 @@ func (f *fleet) Close() {
 	for _, m := range *f.nodes.Load() {
 		_ = m.rdb.Close() // the node leaves it to whoever made it
 	}
+	time.Sleep(2 * time.Second) // a client that could not dial tries each second, until it sees that it is closed
 	f.backend.close()
 }
