@@ -133,9 +133,8 @@ func TestLimitForThatChangesItsMind(t *testing.T) {
 }
 
 // A LimitFor of 50 ms makes its own limiter's new keys wait, and settles that go
-// with them, and every call is back after its own
-// LimitFor and StoreTimeout. Who waits for a LimitFor does not wait for the store,
-// and does not make the node give it up.
+// with them, and every call is back after its own LimitFor and StoreTimeout. Who waits for
+// a LimitFor does not wait for the store, and does not make the node give it up.
 func TestLimitForThatIsSlow(t *testing.T) {
 	inBubble(t, strict(1, PerSecond(1000)), func(f *fleet) {
 		f.slowTiers(50 * time.Millisecond)
