@@ -268,7 +268,7 @@ func TestCase27EvictionMintsNothing(t *testing.T) {
 			}
 			st := n.Stats()
 			t.Logf("%v: %d admitted, %d evictions", acc, judge.Report().Total, st.Evictions)
-			if least := int64(1000 + 1000*span.Minutes()*0.95); judge.Report().Total < least {
+			if least := int64(0.95 * (1000 + 1000*span.Minutes())); judge.Report().Total < least {
 				t.Errorf("%v: only %d admitted, want %d", acc, judge.Report().Total, least)
 			}
 			if st.Total.Keys > maxKeys || int(st.Evictions) < flood {
