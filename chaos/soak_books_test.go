@@ -154,3 +154,15 @@ func TestLossesAreForgivenForAWhile(t *testing.T) {
 		}
 	}
 }
+
+// Where the machine stands still a call may be as late as timers are, and no later.
+func TestTheLongestCallIsHeldToTimers(t *testing.T) {
+	for took, broken := range map[time.Duration]int{64 * ms: 0, 66 * ms: 1} {
+		o := sound()
+		o.controls[7].by = 20 * ms
+		o.answers[5].took = took
+		if bad := latestCall(o); len(bad) != broken {
+			t.Errorf("%v: %q", took, bad)
+		}
+	}
+}

@@ -218,7 +218,7 @@ var alwaysHold = []string{"no error reaches a caller", "logs keep secrets"}
 
 // standstill is how late timers are when the machine has so much else to do that
 // little can be said of times: half of what a call may wait for the store. A round
-// in which they were is judged without times.
+// in which they were is judged without times, but for the longest call.
 const standstill = defaultTimeout / 2
 
 // judge holds a round to the promises.
@@ -229,6 +229,7 @@ func (s *soak) judge() {
 	})
 	if still {
 		s.stood++
+		bad = append(bad, latestCall(&s.out)...)
 	}
 	for _, g := range s.groups {
 		part := s.out.part(g)
@@ -248,6 +249,17 @@ func (s *soak) judge() {
 		s.t.Error(v)
 	}
 	s.t.Logf("round %d, %v after the start\n%s", s.round, time.Since(s.start).Round(time.Second), s.out.report())
+}
+
+// latestCall holds the longest call of a round to the latest timer of the round.
+func latestCall(o *outcome) (bad []string) {
+	latest := o.worstControl(0, o.stopped)
+	for i := range o.answers {
+		if a := &o.answers[i]; a.took > o.timeout+slack+2*latest {
+			bad = append(bad, fmt.Sprintf("%v took %v, and no timer was later than %v", describe(a), a.took, latest))
+		}
+	}
+	return bad
 }
 
 // broken returns how some of the promises are broken.
