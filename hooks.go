@@ -47,6 +47,7 @@ type events struct {
 	// What comes and goes all the time must not fill the log: beyond the first
 	// few of a kind one in ten seconds is logged, an outage always with its end.
 	accounts rate.Sometimes
+	fleets   rate.Sometimes
 	panics   rate.Sometimes
 
 	mu         sync.Mutex
@@ -67,6 +68,7 @@ func newEvents(opts *Options) *events {
 		done:     make(chan struct{}),
 		outages:  few(),
 		accounts: few(),
+		fleets:   few(),
 		panics:   few(),
 	}
 	e.logger = e.log.logger()
@@ -113,6 +115,14 @@ func (e *events) accountPoisoned(limiter, key string, cause error) {
 		}
 		e.log.warnOf(name, "hybrid: an account in Redis cannot be used; its requests follow the failure policy",
 			"limiter", limiter, "cause", causeOf(cause))
+	})
+}
+
+// unregistered logs that a node does what it should but for its registration: it
+// takes itself for alone. It never blocks.
+func (e *events) unregistered(limiter string, cause error) {
+	e.fleets.Do(func() {
+		e.logger.Warn("hybrid: Redis refuses to register this server; its limiter does not know its fleet", "limiter", limiter, "cause", causeOf(cause))
 	})
 }
 

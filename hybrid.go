@@ -77,6 +77,7 @@ func newNode(store syncer.Store, opts Options) *Node {
 		MaxKeys:      opts.MaxKeys,
 		Logger:       opts.Logger,
 		Changed:      events.storeChanged,
+		Unregistered: n.events.unregistered,
 		Poisoned:     events.accountPoisoned,
 	})
 	return n

@@ -106,14 +106,25 @@ func (m *members) register(ctx context.Context, limiters []*Limiter, sentAt int6
 		answered = answered || f.Err == nil || f.Lone
 		if f.Err != nil {
 			err = f.Err
+			m.refused(limiters[i], err)
 			continue
 		}
+		limiters[i].refused.Store(0)
 		limiters[i].joined(f, sentAt, m.s.Now())
 	}
 	if answered {
 		return nil
 	}
 	return err
+}
+
+// refused notes a heartbeat that failed. While the store does everything else, it
+// is its user's rights or a key of another type, and nothing else tells. A store that
+// fails altogether is down after three.
+func (m *members) refused(l *Limiter, err error) {
+	if l.refused.Add(1) == 5 && !m.lane.down() && m.s.cfg.Unregistered != nil {
+		m.s.cfg.Unregistered(l.name, err)
+	}
 }
 
 // patience is how long a heartbeat may take. A probe that gets no answer must not

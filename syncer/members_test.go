@@ -203,3 +203,33 @@ func TestFloorsAreOffNearTheLimit(t *testing.T) {
 		}
 	})
 }
+
+// A store that settles and takes no registrations is not down, so that nothing
+// else would tell that the node takes itself for alone.
+func TestRefusedHeartbeatsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		store := newFake(t)
+		w := newWorld(t, store, func(c *Config) {
+			c.Unregistered = func(limiter string, err error) { told = append(told, limiter+": "+err.Error()) }
+		})
+		l := w.limiter(bucket(1000, time.Second), exactly)
+		time.Sleep(3 * time.Second)
+		store.set(func() { store.beat = func() error { return errGone } })
+		for range 100 {
+			w.must("a request", allow(l, "k", 1), true, byStore)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if len(told) != 1 || told[0] != "l: "+errGone.Error() {
+			t.Errorf("told %q", told)
+		}
+		store.set(func() { store.beat = nil })
+		time.Sleep(3 * time.Second)
+		store.set(func() { store.beat = func() error { return errGone } })
+		time.Sleep(5 * time.Second)
+		store.set(func() { store.beat = nil })
+		equal(t, "an outage is another matter: told", len(told), 1)
+		time.Sleep(2 * time.Second)
+		w.end()
+	})
+}

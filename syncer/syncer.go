@@ -25,6 +25,10 @@ type Config struct {
 	// Poisoned, if not nil, is told that the store refused one account alone. It
 	// must not block; it is called from any goroutine, at every such answer.
 	Poisoned func(limiter, key string, err error)
+
+	// Unregistered, if not nil, is told that the store has refused a limiter's
+	// heartbeats five times in a row, though it is not down. It must not block.
+	Unregistered func(limiter string, err error)
 }
 
 // Syncer is one node: one loop and one dispatcher for all its limiters.
