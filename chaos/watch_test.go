@@ -33,6 +33,9 @@ func control(timeout time.Duration, sleepers int, began time.Time, stop <-chan s
 				select {
 				case <-stop:
 					timer.Stop()
+					if by := time.Since(from) - timeout; by > 0 { // it was due, and nobody could tell
+						all[i] = append(all[i], late{time.Since(began), by})
+					}
 					return
 				case <-timer.C:
 				}
