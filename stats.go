@@ -34,8 +34,8 @@ type LimiterStats struct {
 	Operations uint64 // accounts settled in Redis
 	Granted    uint64 // tokens granted to slices
 	Recalled   uint64 // tokens given back because another node needed them
-	Dropped    uint64 // slices that Redis had forgotten when they were reported
-	Rebuilt    uint64 // unreadable accounts in Redis that were replaced
+	Dropped    uint64 // slices that Redis had forgotten when they were reported, and had no room for
+	Rebuilt    uint64 // accounts in Redis that were unreadable, or far ahead of its clock, and were replaced
 	NotRun     uint64 // operations that Redis certainly did not execute
 	Unknown    uint64 // operations that Redis may have executed
 

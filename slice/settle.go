@@ -90,8 +90,8 @@ func (o Outcome) String() string {
 
 // Grant is the store's answer to one settle that ran.
 type Grant struct {
-	Dropped bool    // the reported lease was too old: its slice is gone, Spent, Returned and Held were ignored
-	Rebuilt bool    // the stored state was unreadable and was replaced, as if it had been lost
+	Dropped bool    // the slice is gone: its lease was too old and the report was ignored, or did not cover Held, which was charged as spent
+	Rebuilt bool    // the stored state was unreadable, or far ahead of the clock, and was replaced
 	Granted int64   // tokens added to the slice
 	Used    float64 // tokens taken from the account and not drained, after this settle
 	Lent    int64   // tokens out on lease on all nodes, after this settle; ≤ Used

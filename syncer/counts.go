@@ -23,8 +23,8 @@ type Counts struct {
 	Operations    atomic.Uint64 // settles that the store executed
 	Granted       atomic.Uint64 // tokens granted to slices
 	Recalled      atomic.Uint64 // tokens given back because they were scarce
-	Dropped       atomic.Uint64 // slices that the store had forgotten when they were reported
-	Rebuilt       atomic.Uint64 // unreadable accounts that were replaced
+	Dropped       atomic.Uint64 // slices that the store had forgotten when they were reported, and had no room for
+	Rebuilt       atomic.Uint64 // accounts that were unreadable, or far ahead of the clock, and were replaced
 	NotRun        atomic.Uint64 // settles that certainly failed
 	Unknown       atomic.Uint64 // settles whose outcome is unknown
 }

@@ -9,7 +9,9 @@
 //
 // A Syncer is one node. It talks to the store through the interface [Store],
 // and to nobody else. All settles of all limiters of the node go through one
-// dispatcher, which batches what is ready whenever a call can be made.
+// dispatcher, which batches what is ready whenever a call can be made. Where parts of
+// the store can fail alone ([Sharded]) each has a dispatcher, a breaker and
+// heartbeats of its own: a lane.
 //
 // Times are nanoseconds of the node's monotonic clock unless a name says
 // otherwise; the store's own clock counts microseconds.
