@@ -95,7 +95,7 @@ func (e *events) logStore(down bool, cause error) {
 	switch {
 	case down:
 		e.outages.Do(func() {
-			e.logger.Warn("hybrid: Redis does not answer; limiters follow their failure policy", "cause", causeOf(cause))
+			e.logger.Warn("hybrid: Redis does not answer; limiters follow their failure policy", "cause", causeValue{cause})
 			e.loggedDown = true
 		})
 	case e.loggedDown:
@@ -114,15 +114,15 @@ func (e *events) accountPoisoned(limiter, key string, cause error) {
 			name = func() string { return e.logKey(limiter, key) }
 		}
 		e.log.warnOf(name, "hybrid: an account in Redis cannot be used; its requests follow the failure policy",
-			"limiter", limiter, "cause", causeOf(cause))
+			"limiter", limiter, "cause", causeValue{cause})
 	})
 }
 
-// unregistered logs that a node does what it should but for its registration: it
-// takes itself for alone. It never blocks.
+// unregistered logs that a node does what it should but for its registration: its
+// fleet is as last heard. It never blocks.
 func (e *events) unregistered(limiter string, cause error) {
 	e.fleets.Do(func() {
-		e.logger.Warn("hybrid: Redis refuses to register this server; its limiter does not know its fleet", "limiter", limiter, "cause", causeOf(cause))
+		e.logger.Warn("hybrid: Redis refuses to register this server; its limiter does not know its fleet", "limiter", limiter, "cause", causeValue{cause})
 	})
 }
 

@@ -65,9 +65,9 @@ func isNil(rdb redis.UniversalClient) bool {
 }
 
 func newNode(store syncer.Store, opts Options) *Node {
-	events := newEvents(&opts)
-	opts.Logger = events.logger // the user's handler is nowhere in the way
-	n := &Node{opts: opts, events: events}
+	e := newEvents(&opts)
+	opts.Logger = e.logger // the user's handler is nowhere in the way
+	n := &Node{opts: opts, events: e}
 	n.sync = syncer.New(syncer.Config{
 		Store:        store,
 		SyncInterval: opts.SyncInterval,
@@ -76,9 +76,9 @@ func newNode(store syncer.Store, opts Options) *Node {
 		Servers:      opts.Servers,
 		MaxKeys:      opts.MaxKeys,
 		Logger:       opts.Logger,
-		Changed:      events.storeChanged,
-		Unregistered: n.events.unregistered,
-		Poisoned:     events.accountPoisoned,
+		Changed:      e.storeChanged,
+		Unregistered: e.unregistered,
+		Poisoned:     e.accountPoisoned,
 	})
 	return n
 }

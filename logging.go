@@ -86,13 +86,25 @@ func (j *journal) write(e entry) {
 	if !e.to.Enabled(ctx, e.record.Level) {
 		return
 	}
+	r := slog.NewRecord(e.record.Time, e.record.Level, e.record.Message, e.record.PC)
+	e.record.Attrs(func(a slog.Attr) bool {
+		r.AddAttrs(slog.Attr{Key: a.Key, Value: a.Value.Resolve()}) // a handler might print what is in it
+		return true
+	})
 	if e.key != nil {
-		e.record.AddAttrs(slog.String("key", e.name()))
+		r.AddAttrs(slog.String("key", e.name()))
 	}
-	if e.to.Handle(ctx, e.record) != nil {
+	if e.to.Handle(ctx, r) != nil {
 		j.lost.Add(1)
 	}
 }
+
+// causeValue is the cause of an error in a line. It is found in the journal:
+// errors may come from user code, and so may their text.
+type causeValue struct{ err error }
+
+// LogValue implements slog.LogValuer.
+func (c causeValue) LogValue() slog.Value { return slog.StringValue(causeOf(c.err)) }
 
 // name returns what LogKey makes of a key. What it panics with may be the key.
 func (e *entry) name() (text string) {
@@ -108,8 +120,8 @@ func (e *entry) name() (text string) {
 // returns is left behind.
 func (j *journal) stop() { close(j.done) }
 
-// journalHandler is the slog.Handler in front of the user's. It calls no user
-// code but in the journal.
+// journalHandler is the slog.Handler in front of the user's, whose lines it writes
+// in the journal.
 type journalHandler struct {
 	journal *journal
 	to      slog.Handler

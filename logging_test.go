@@ -289,3 +289,39 @@ func TestHooksThatBlockDoNotSilenceTheLog(t *testing.T) {
 		}
 	})
 }
+
+// slowError is an error of somebody's Dialer, whose text takes its time.
+type slowError struct{ release chan struct{} }
+
+func (e slowError) Error() string {
+	<-e.release
+	return "dial tcp 10.1.2.3:6379: no luck"
+}
+
+// Errors come from user code, and their text with them: it is asked for where
+// nobody waits, and no handler gets at more than the cause.
+func TestErrorsAreReadWhereNobodyWaits(t *testing.T) {
+	book, logger := newLogBook()
+	e := newEvents(&Options{Logger: logger})
+	defer e.stop()
+	n := &Node{events: e}
+	n.opts.Logger = e.logger
+	slow := slowError{make(chan struct{})}
+	told := make(chan struct{})
+	go func() {
+		e.storeChanged(true, slow)
+		e.accountPoisoned("api", "k", slow)
+		e.unregistered("api", slow)
+		close(told)
+	}()
+	select {
+	case <-told:
+	case <-time.After(10 * time.Second):
+		t.Fatal("who tells waits for the text of the error")
+	}
+	close(slow.release)
+	text := strings.Join(book.lines(n), "\n")
+	if strings.Count(text, "cause=hybrid.slowError") != 3 || strings.Contains(text, "10.1.2.3") {
+		t.Error(text)
+	}
+}

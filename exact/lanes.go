@@ -35,9 +35,9 @@ func (s *Store) divide() {
 	s.lanes = lanes{count: 1}
 	switch rdb := s.rdb.(type) {
 	case *redis.Ring:
-		s.lanes.byAddr = map[string]int{}
-		for _, name := range slices.Sorted(maps.Keys(rdb.Options().Addrs)) {
-			s.lanes.byAddr[rdb.Options().Addrs[name]] = len(s.lanes.byAddr)
+		s.lanes.byAddr = map[string]int{} // shards of one address share a lane
+		for i, addr := range slices.Compact(slices.Sorted(maps.Values(rdb.Options().Addrs))) {
+			s.lanes.byAddr[addr] = i
 		}
 		s.lanes.count = max(len(s.lanes.byAddr), 1)
 	case *redis.ClusterClient:
@@ -56,7 +56,8 @@ func (s *Store) divide() {
 // Lanes returns the number of lanes, at least 1.
 func (s *Store) Lanes() int { return s.lanes.count }
 
-// Lane returns the lane of an account, 0 to Lanes − 1. It asks nobody.
+// Lane returns the lane of an account, 0 to Lanes − 1. It asks nobody. Shards whose
+// addresses the Ring was not made with are in lane 0.
 func (s *Store) Lane(account string) int {
 	switch rdb := s.rdb.(type) {
 	case *redis.Ring:

@@ -73,6 +73,34 @@ func TestLanesOfARingAreItsShards(t *testing.T) {
 	}
 }
 
+// The same server twice is how a Ring is weighted, and shards may come later.
+func TestLanesOfOddRings(t *testing.T) {
+	a, b := redistest.Start(t), redistest.Start(t)
+	rdb := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"1": a.Addr, "2": b.Addr, "3": a.Addr}})
+	t.Cleanup(func() { _ = rdb.Close() })
+	s := newStore(t, rdb)
+	met := map[int]bool{}
+	look := func() {
+		for i := range 100 {
+			lane := s.Lane(s.Account("api", fmt.Sprint("k", i)))
+			if lane < 0 || lane >= s.Lanes() {
+				t.Fatalf("lane %d of %d", lane, s.Lanes())
+			}
+			met[lane] = true
+		}
+	}
+	if look(); s.Lanes() != 2 || len(met) != 2 {
+		t.Errorf("%d lanes of two servers, %d met", s.Lanes(), len(met))
+	}
+	rdb.SetAddrs(map[string]string{"1": a.Addr, "4": redistest.Start(t).Addr})
+	look()
+	mustRun(t, s, ones(s, 100, "k"))
+	none := newStore(t, redis.NewRing(&redis.RingOptions{}))
+	if none.Lanes() != 1 || none.Lane("any") != 0 {
+		t.Errorf("a Ring without shards: %d lanes", none.Lanes())
+	}
+}
+
 // A probe finds what a PING would not: a server that answers, and takes no writes.
 func TestProbesWrite(t *testing.T) {
 	server, ctx := redistest.Start(t), context.Background()

@@ -38,11 +38,13 @@ type contact struct {
 	intent   intent    // what that settle is for, as far as it is not for needs
 	waiting  []*waiter // callers for the next settle
 	sent     []*waiter // callers whose needs the settle under way carries
+	way      *lane     // to the part of the store that the settle under way is for
 	since    int64     // ns, when somebody began to wait for the settle queued or under way
 	sentAt   int64     // ns, before the call entered the client
 
 	demand  demand
 	credit  int64 // requests less operations: what the node's own settles may cost
+	paid    bool  // the settle under way was taken from credit
 	counted int64 // tokens of the lease's unreported ones that demand has seen
 	unit    int64 // tokens; the cost that grants must be multiples of
 	seen    int64 // tokens; the largest cost seen since the last settle

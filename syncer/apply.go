@@ -45,7 +45,7 @@ func (a *Account) apply(st *slice.Settle) {
 func (a *Account) ran(st *slice.Settle, now int64) {
 	c, g, plan := a.contact, st.Grant, a.Plan()
 	a.lim.Counts.operation(&g)
-	a.lane().hear(&g, c.sentAt, now)
+	c.way.hear(&g, c.sentAt, now)
 	if st.Usage.Held > 0 || g.Granted > 0 {
 		expiry := a.expiry(&g)
 		a.lim.s.deadlines.add(expiry)

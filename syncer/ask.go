@@ -88,7 +88,7 @@ func (a *Account) join(n, until int64) (w *waiter, v Verdict, ok bool, err error
 	}
 	late := a.overdue(now)
 	if late && c.sentAt >= c.since {
-		a.lane().breaker.failing(now, errTimeout) // as it would be when it had waited
+		c.way.breaker.failing(now, errTimeout) // as it would be when it had waited
 	}
 	if late || until != 0 && now >= until || a.down() {
 		c.earn(1)
@@ -147,7 +147,7 @@ func (a *Account) leave(w *waiter, err error) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if w.sent {
-		a.lane().breaker.failing(now, errTimeout)
+		a.contact.way.breaker.failing(now, errTimeout)
 	} else { // nobody has asked the store yet: it is not to blame
 		a.inContact(now).earn(1)
 	}
@@ -182,8 +182,8 @@ func (a *Account) start(in intent) {
 	default:
 		c.inflight, c.intent = true, in
 	}
-	c.since = a.lim.s.Now()
-	a.lane().dispatch.submit(a)
+	c.since, c.way = a.lim.s.Now(), a.lane()
+	c.way.dispatch.submit(a)
 }
 
 // startLater queues a settle that nobody waits for. The caller holds mu, and
@@ -191,7 +191,8 @@ func (a *Account) start(in intent) {
 func (a *Account) startLater(in intent) {
 	c := a.contact
 	c.inflight, c.lazy, c.intent = true, true, in
-	a.lane().dispatch.submitLater(a)
+	c.way = a.lane()
+	c.way.dispatch.submitLater(a)
 }
 
 // Refill asks for more tokens because a take reached the low-water mark. It

@@ -1,7 +1,6 @@
 package syncer
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,11 +8,12 @@ import (
 
 // breaker tells whether it makes sense to wait for the store. It opens when at
 // least three calls have failed, the first of them made twice the time ago that
-// a call may wait, and none has succeeded since, or when more than ten calls, and one in twenty, of the running second took
-// longer than that time: such a store turns every wait into a failure. While it
-// is open nobody waits; the heartbeat alone probes, and its first answer in
-// time closes it. One that opens again soon after it closed stays open for longer each
-// time: a store that answers probes and little else must not turn all the time.
+// a call may wait, and none has succeeded since; or when more than ten calls, and
+// one in twenty, of the running second took longer than that time: such a store
+// turns every wait into a failure. While it is open nobody waits; the heartbeat
+// alone probes, and its first answer in time closes it. One that opens again soon
+// after it closed stays open for longer each time: a store that answers probes and
+// little else must not turn all the time.
 type breaker struct {
 	timeout int64 // ns, StoreTimeout
 	changed func(open bool, cause error)
@@ -63,7 +63,7 @@ func (b *breaker) failing(now int64, err error) {
 		b.failedAt = now - b.timeout
 	}
 	b.failed++
-	if !errors.Is(err, errTimeout) {
+	if err != errTimeout {
 		b.cause = err
 	}
 	if b.failed >= leastFailures && now-b.failedAt >= 2*b.timeout {

@@ -19,10 +19,10 @@ import (
 // A settle is prepared at the last moment, so callers that join before that
 // share it. Lock order: Account.mu before dispatch.mu.
 type dispatch struct {
-	s         *Syncer
-	lane      *lane
-	mostCalls int          // under way at once
-	backAt    atomic.Int64 // ns, when the last outage ended; 0: there was none
+	s      *Syncer
+	lane   *lane
+	share  share        // of what a node may do
+	backAt atomic.Int64 // ns, when the last outage ended; 0: there was none
 
 	mu    sync.Mutex
 	ready []queued
@@ -41,13 +41,11 @@ type queued struct {
 }
 
 const (
-	mostCalls = 8  // calls under way at once, over all parts of the store
-	mostBatch = 64 // accounts in one call
-	// ownPerTick bounds the calls per tick that carry nothing but settles of the
-	// node's own accord.
-	ownPerTick = 16
-	// After an outage it is one for so long: each key that was asked for has
-	// something to tell, on each node, and a store that is just back would be
+	mostCalls  = 8  // calls under way at once
+	mostBatch  = 64 // accounts in one call
+	ownPerTick = 16 // calls per tick that carry nothing but settles of the node's own accord
+	// After an outage it is one such call for so long: each key that was asked for
+	// has something to tell, on each node, and a store that is just back would be
 	// overrun. Callers are served first, and take the debts of their keys along.
 	convalescence = int64(time.Minute)
 	// leastPatience is how long a settle may at least stay in flight before its
@@ -55,6 +53,19 @@ const (
 	// every hiccup of the store would make all slices in flight unknown.
 	leastPatience = time.Second
 )
+
+// share is what one of so many parts of the store gets of what a node may do. A part
+// must be able to go on beside others that hang, so that calls under way are two for
+// each at least.
+type share struct {
+	calls        int // under way at once
+	own          int // calls per tick of the node's own accord
+	convalescing int // accounts in such a call after an outage
+}
+
+func shareOf(parts int) share {
+	return share{calls: max(mostCalls/parts, 2), own: max(ownPerTick/parts, 1), convalescing: max(mostBatch/parts, 1)}
+}
 
 // patience is how long a call may take.
 func (s *Syncer) patience() time.Duration { return max(leastPatience, s.cfg.StoreTimeout) }
@@ -77,12 +88,18 @@ func (d *dispatch) submitLater(a *Account) {
 // tick allows so many more calls that nobody waits for, and sends what waits.
 func (d *dispatch) tick() {
 	d.mu.Lock()
-	d.quota = ownPerTick
-	if back := d.backAt.Load(); back != 0 && d.s.Now()-back < convalescence {
+	d.quota = d.share.own
+	if d.convalescent() {
 		d.quota = 1
 	}
 	d.mu.Unlock()
 	d.nudge()
+}
+
+// convalescent reports whether an outage has ended lately.
+func (d *dispatch) convalescent() bool {
+	back := d.backAt.Load()
+	return back != 0 && d.s.Now()-back < convalescence
 }
 
 // nudge sends what was left for later, within the quota.
@@ -96,7 +113,7 @@ func (d *dispatch) nudge() {
 
 // call adds a goroutine that calls the store. The caller holds mu.
 func (d *dispatch) call() {
-	if d.calls < d.mostCalls {
+	if d.calls < d.share.calls {
 		d.calls++
 		go d.run()
 	}
@@ -120,8 +137,12 @@ func (d *dispatch) take() []queued {
 	defer d.mu.Unlock()
 	waited := min(len(d.ready), mostBatch)
 	room := mostBatch - waited
-	if waited == 0 && d.quota == 0 {
+	switch {
+	case waited > 0:
+	case d.quota == 0:
 		room = 0
+	case d.convalescent():
+		room = min(room, d.share.convalescing)
 	}
 	others := min(len(d.later), room)
 	if waited == 0 && others > 0 {
@@ -219,7 +240,7 @@ func (d *dispatch) refuse(batch []queued) {
 		}
 		if st != nil {
 			st.Outcome, st.Err = slice.NotRun, errDown
-			q.account.earn(1)
+			q.account.payBack()
 		}
 		q.account.apply(st)
 	}
@@ -306,6 +327,7 @@ func (l *lane) judge(said []*slice.Settle, sentAt int64) {
 	var err error
 	for _, st := range said {
 		if st.Outcome == slice.Ran || st.Lone {
+			l.settledAt.Store(now)
 			l.answered(sentAt, now)
 			return
 		}

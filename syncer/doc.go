@@ -8,10 +8,10 @@
 //	           StoreTimeout)   paced settles; one loop per node
 //
 // A Syncer is one node. It talks to the store through the interface [Store],
-// and to nobody else. All settles of all limiters of the node go through one
-// dispatcher, which batches what is ready whenever a call can be made. Where parts of
-// the store can fail alone ([Sharded]) each has a dispatcher, a breaker and
-// heartbeats of its own: a lane.
+// and to nobody else. Settles of all limiters go through one dispatcher for each part
+// of the store that can fail alone ([Sharded]; as a rule it is all one), which batches
+// what is ready whenever a call can be made. With a breaker and heartbeats of its own
+// it makes a lane.
 //
 // Times are nanoseconds of the node's monotonic clock unless a name says
 // otherwise; the store's own clock counts microseconds.

@@ -26,22 +26,24 @@ type whole struct{}
 func (whole) Lanes() int                       { return 1 }
 func (whole) Lane(string) int                  { return 0 }
 func (whole) FleetLane(string) int             { return 0 }
-func (whole) Probe(context.Context, int) error { return nil } // not asked: all registrations are in this part
+func (whole) Probe(context.Context, int) error { return nil } // asked where there is no limiter: nothing is at stake
 
 // lane is the way to one part of the store. It has a line of settles, a breaker
 // and heartbeats of its own: what hangs or fails there is nobody else's matter.
 type lane struct {
-	index    int
-	dispatch dispatch
-	breaker  breaker
-	members  members
-	clock    atomic.Int64 // µs, this part's less the node's; 0: never heard
+	index     int
+	dispatch  dispatch
+	breaker   breaker
+	members   members
+	clock     atomic.Int64 // µs, this part's less the node's; 0: never heard
+	settledAt atomic.Int64 // ns, when it last executed settles
 }
 
 func (s *Syncer) newLane(index, lanes int) *lane {
 	l := &lane{index: index}
 	l.dispatch.s, l.dispatch.lane = s, l
-	l.dispatch.mostCalls, l.dispatch.quota = max(mostCalls/lanes, 2), ownPerTick
+	l.dispatch.share = shareOf(lanes)
+	l.dispatch.quota = l.dispatch.share.own
 	l.breaker.timeout, l.breaker.changed = int64(s.cfg.StoreTimeout), l.turned
 	l.members.s, l.members.lane = s, l
 	return l
@@ -67,9 +69,11 @@ func (s *Syncer) laneOf(limiter, key string) *lane {
 	if len(s.lanes) == 1 {
 		return s.lanes[0]
 	}
-	return s.lanes[s.shards.Lane(s.store.Account(limiter, key))]
+	return s.lanes[s.shards.Lane(s.store.Account(limiter, key))%len(s.lanes)]
 }
 
+// lane returns the way that a settle would go now. It may change: of one under way,
+// contact.way knows.
 func (a *Account) lane() *lane { return a.lim.s.laneOf(a.lim.name, a.key) }
 
 // down reports whether nobody waits for this account's part of the store now.

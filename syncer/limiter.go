@@ -24,7 +24,7 @@ type Limiter struct {
 	roster     atomic.Pointer[[]string] // nil: the fleet was never heard of
 	floorFrom  atomic.Int64             // ns, floors are earned from then on
 	floorUntil atomic.Int64             // ns, the registration is trusted until then
-	refused    atomic.Int32             // heartbeats that failed in a row
+	refusals   atomic.Pointer[refusals] // heartbeats that failed in a row; nil: the last one did not
 	forgotten  atomic.Int64             // ns, when a fallback bucket that was not full was last evicted; 0: never
 	history    precheck.History
 	fresh      precheck.Fresh

@@ -106,10 +106,10 @@ func (m *members) register(ctx context.Context, limiters []*Limiter, sentAt int6
 		answered = answered || f.Err == nil || f.Lone
 		if f.Err != nil {
 			err = f.Err
-			m.refused(limiters[i], err)
+			m.refused(limiters[i], sentAt, err)
 			continue
 		}
-		limiters[i].refused.Store(0)
+		limiters[i].refusals.Store(nil)
 		limiters[i].joined(f, sentAt, m.s.Now())
 	}
 	if answered {
@@ -118,14 +118,30 @@ func (m *members) register(ctx context.Context, limiters []*Limiter, sentAt int6
 	return err
 }
 
-// refused notes a heartbeat that failed. While the store does everything else, it
-// is its user's rights or a key of another type, and nothing else tells. A store that
-// fails altogether is down after three.
-func (m *members) refused(l *Limiter, err error) {
-	if l.refused.Add(1) == 5 && !m.lane.down() && m.s.cfg.Unregistered != nil {
+// refused notes a heartbeat that failed. Where the store has done other things since
+// the first of a few that failed in a row, it is its user's rights or a key of another
+// type, and nothing else tells.
+func (m *members) refused(l *Limiter, sentAt int64, err error) {
+	row := l.refusals.Load()
+	if row == nil || m.lane.down() {
+		row = &refusals{since: sentAt}
+	}
+	row = &refusals{since: row.since, count: row.count + 1, told: row.told}
+	if row.count >= fewRefusals && !row.told && m.lane.settledAt.Load() > row.since && m.s.cfg.Unregistered != nil {
+		row.told = true
 		m.s.cfg.Unregistered(l.name, err)
 	}
+	l.refusals.Store(row)
 }
+
+// refusals is a row of heartbeats of a limiter that failed.
+type refusals struct {
+	since int64 // ns, when the first was sent
+	count int
+	told  bool
+}
+
+const fewRefusals = 5
 
 // patience is how long a heartbeat may take. A probe that gets no answer must not
 // stand in the way of the next one.

@@ -41,11 +41,13 @@ func (c *contact) earn(requests int64) { c.credit = min(c.credit+requests, mostC
 
 const mostCredit = 1 << 10
 
-// earn is contact.earn for who does not hold mu. A settle must be under way.
-func (a *Account) earn(requests int64) {
+// payBack returns what a settle cost that was prepared and is not sent.
+func (a *Account) payBack() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.contact.earn(requests)
+	if a.contact.paid {
+		a.contact.earn(1)
+	}
 }
 
 // noteCost remembers the largest cost seen since the last settle.
@@ -72,6 +74,7 @@ func (a *Account) prepare(now int64) *slice.Settle {
 		c.saturated = false // or the loop would try again at once, and for ever
 		return nil
 	}
+	c.paid = c.credit >= 1
 	c.credit = max(c.credit-1, 0)
 	c.attempts = 0
 	c.sentAt = now

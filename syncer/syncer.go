@@ -27,11 +27,12 @@ type Config struct {
 	Poisoned func(limiter, key string, err error)
 
 	// Unregistered, if not nil, is told that the store has refused a limiter's
-	// heartbeats five times in a row, though it is not down. It must not block.
+	// heartbeats a few times in a row, and settles meanwhile. It must not block.
 	Unregistered func(limiter string, err error)
 }
 
-// Syncer is one node: one loop and one dispatcher for all its limiters.
+// Syncer is one node: one loop for all its limiters, and a lane for each part of the
+// store.
 type Syncer struct {
 	// Immutable.
 	cfg    Config
