@@ -196,7 +196,7 @@ func (c said) SetWriteDeadline(time.Time) error { return nil }
 
 // hugeLength is the length of an array or a text between 10^6 and 10^9, beyond which
 // the client refuses it.
-var hugeLength = regexp.MustCompile(`[*$%>~=][0-9]{7,9}\r?`)
+var hugeLength = regexp.MustCompile(`[*$%>~=][0-9]{7,9}\r`)
 
 // FuzzWire answers every call of a store with any bytes: the call returns, and a
 // settle that nobody answered in order is not held for executed.
