@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -77,73 +78,108 @@ func (m *moments) caller(seed uint64, end time.Time, slack time.Duration) {
 
 // call makes one call with a context that ends at any moment, or never.
 func (m *moments) call(rng *rand.Rand, slack time.Duration) {
-	f := m.f
-	node := rng.IntN(len(f.nodes))
-	n, l := f.nodes[node], m.limiter(rng, node)
-	key, cost := fmt.Sprint("key ", rng.IntN(4)), int64(rng.IntN(30))
-	done, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var patience time.Duration // of who waits for more than the store
-	switch rng.IntN(3) {
-	case 0:
-		patience = time.Duration(rng.Int64N(int64(30 * time.Millisecond)))
-		done, cancel = context.WithTimeout(done, patience)
-		defer cancel()
-	case 1:
-		patience = time.Duration(rng.Int64N(int64(30 * time.Millisecond)))
-		t := time.AfterFunc(patience, cancel)
-		defer t.Stop()
-	default:
-		patience = time.Second
-		done, cancel = context.WithTimeout(done, patience)
-		defer cancel()
-	}
-	storeTimeout := n.opts.StoreTimeout
+	node := rng.IntN(len(m.f.nodes))
+	c := &momentCall{f: m.f, node: m.f.nodes[node], limiter: m.limiter(rng, node), of: m.f.lims[node], rng: rng,
+		key: fmt.Sprint("key ", rng.IntN(4)), cost: int64(rng.IntN(30))}
+	defer c.leaveSometime()()
+	pick := rng.IntN(momentWeights)
+	i := slices.IndexFunc(momentMethods, func(method momentMethod) bool {
+		pick -= method.weight
+		return pick < 0
+	})
+	method := momentMethods[i]
 	start := time.Now()
-	var method string
-	var err error
-	most := storeTimeout + slack
-	switch rng.IntN(60) {
+	err := method.call(c)
+	m.outcome(method.name, err, time.Since(start), method.most(c.node.opts.StoreTimeout, c.patience)+slack)
+}
+
+// momentCall is what is called, and by whom.
+type momentCall struct {
+	f       *fleet
+	node    *Node
+	limiter *Limiter
+	of      *Limiter // the fleet's on the node
+	rng     *rand.Rand
+	key     string
+	cost    int64
+
+	done     context.Context
+	patience time.Duration // of who waits for more than the store
+}
+
+// leaveSometime gives the call a context that times out, is cancelled, or lasts.
+func (c *momentCall) leaveSometime() (end func()) {
+	c.patience = time.Duration(c.rng.Int64N(int64(30 * time.Millisecond)))
+	var cancel context.CancelFunc
+	switch c.rng.IntN(3) {
 	case 0:
-		method, most = "Flush", patience+slack
-		err = n.Flush(done)
+		c.done, cancel = context.WithTimeout(ctx, c.patience)
 	case 1:
-		method = "Reset"
-		err = l.Reset(done, key)
-	case 2:
-		method = "SetLimit"
-		err = l.SetLimit(PerSecond(rng.Int64N(100)))
-	case 3:
-		method, most = "Limiter.Close", closeTimeout+slack
-		if l.Name() != "api" {
-			err = l.Close()
-		}
-	case 4, 5, 6:
-		method, most = "WaitN", patience+storeTimeout+slack
-		err = l.WaitN(done, key, cost)
-	case 7, 8:
-		method = "Peek"
-		_, err = l.Peek(done, key)
-	case 9, 10:
-		method = "Charge"
-		err = l.Charge(done, key, cost)
-	case 11, 12:
-		method = "Refund"
-		err = l.Refund(done, key, cost)
-	case 13, 14:
-		method, most = "AllowAll", 2*storeTimeout+slack
-		_, err = n.AllowAll(done, Check{f.lims[node], key, cost}, Check{f.lims[node], key, 1})
-	case 15:
-		n.Stats()
-		return
+		c.done, cancel = context.WithCancel(ctx)
+		t := time.AfterFunc(c.patience, cancel)
+		return func() { t.Stop(); cancel() }
 	default:
-		method = "AllowN"
-		var r Result
-		if r, err = l.AllowN(done, key, cost); err != nil && r != (Result{}) {
-			f.t.Errorf("a result beside the error: %+v, %v", r, err)
-		}
+		c.patience = time.Second
+		c.done, cancel = context.WithTimeout(ctx, c.patience)
 	}
-	m.outcome(method, err, time.Since(start), most)
+	return cancel
+}
+
+// momentMethod is a method, how often it is called, and how long it may take.
+type momentMethod struct {
+	name   string
+	weight int // of momentWeights
+	most   func(store, patience time.Duration) time.Duration
+	call   func(*momentCall) error
+}
+
+const momentWeights = 60
+
+// What a call may wait for: the store once, or twice, or as long as its caller.
+func once(store, _ time.Duration) time.Duration            { return store }
+func twice(store, _ time.Duration) time.Duration           { return 2 * store }
+func patiently(_, patience time.Duration) time.Duration    { return patience }
+func inTheEnd(store, patience time.Duration) time.Duration { return patience + store }
+func closing(_, _ time.Duration) time.Duration             { return closeTimeout }
+
+var momentMethods = []momentMethod{
+	{"Flush", 1, patiently, func(c *momentCall) error { return c.node.Flush(c.done) }},
+	{"Reset", 1, once, func(c *momentCall) error { return c.limiter.Reset(c.done, c.key) }},
+	{"SetLimit", 1, once, func(c *momentCall) error { return c.limiter.SetLimit(PerSecond(c.rng.Int64N(100))) }},
+	{"Limiter.Close", 1, closing, (*momentCall).closeLimiter},
+	{"WaitN", 3, inTheEnd, func(c *momentCall) error { return c.limiter.WaitN(c.done, c.key, c.cost) }},
+	{"Peek", 2, once, (*momentCall).peek},
+	{"Charge", 2, once, func(c *momentCall) error { return c.limiter.Charge(c.done, c.key, c.cost) }},
+	{"Refund", 2, once, func(c *momentCall) error { return c.limiter.Refund(c.done, c.key, c.cost) }},
+	{"AllowAll", 2, twice, (*momentCall).allowAll},
+	{"Stats", 1, once, func(c *momentCall) error { c.node.Stats(); return nil }},
+	{"AllowN", 44, once, (*momentCall).allowN},
+}
+
+// closeLimiter leaves the limiter of the fleet open.
+func (c *momentCall) closeLimiter() error {
+	if c.limiter.Name() == "api" {
+		return nil
+	}
+	return c.limiter.Close()
+}
+
+func (c *momentCall) peek() error {
+	_, err := c.limiter.Peek(c.done, c.key)
+	return err
+}
+
+func (c *momentCall) allowAll() error {
+	_, err := c.node.AllowAll(c.done, Check{c.of, c.key, c.cost}, Check{c.of, c.key, 1})
+	return err
+}
+
+func (c *momentCall) allowN() error {
+	r, err := c.limiter.AllowN(c.done, c.key, c.cost)
+	if err != nil && r != (Result{}) {
+		c.f.t.Errorf("a result beside the error: %+v, %v", r, err)
+	}
+	return err
 }
 
 // limiter picks the limiter of the fleet, or one that closes now and then.
@@ -177,8 +213,9 @@ func (f *fleet) trouble(rng *rand.Rand, end time.Time) {
 }
 
 // anyMoment lets callers loose on a fleet for a while, in the middle of which nodes close, one after the other.
-func anyMoment(f *fleet, seed uint64, span, slack time.Duration, faults bool) {
-	m := &moments{f: f, seen: map[string]int{}}
+// Outcomes are counted in seen.
+func anyMoment(f *fleet, seen map[string]int, seed uint64, span, slack time.Duration, faults bool) {
+	m := &moments{f: f, seen: seen}
 	rng := rand.New(rand.NewPCG(seed, 6))
 	end := time.Now().Add(span)
 	var all sync.WaitGroup
@@ -227,9 +264,17 @@ func (m *moments) after() {
 		n.Stats()
 		f.lims[i].Limit("key")
 	}
-	for _, wanted := range []string{"AllowN: nil", "WaitN: nil", "WaitN: hybrid: closed", "Peek: nil", "Reset: nil", "Flush: nil", "Limiter.Close: nil", "Node.Close: nil", "AllowN: hybrid: closed"} {
-		if m.seen[wanted] == 0 {
-			f.t.Logf("never seen: %s", wanted)
+}
+
+// wantedOutcomes are those that must come about over all seeds together.
+var wantedOutcomes = []string{"AllowN: nil", "WaitN: nil", "WaitN: hybrid: closed", "Peek: nil", "Reset: nil", "Flush: nil", "Limiter.Close: nil", "Node.Close: nil", "AllowN: hybrid: closed"}
+
+// allSeen fails the test if an outcome that there should be never came about.
+func allSeen(t *testing.T, seen map[string]int) {
+	t.Helper()
+	for _, wanted := range wantedOutcomes {
+		if seen[wanted] == 0 {
+			t.Errorf("never seen: %s", wanted)
 		}
 	}
 }
@@ -243,29 +288,42 @@ func TestAnyMoment(t *testing.T) {
 	if *full {
 		seeds = 500
 	}
+	seen, played := map[string]int{}, uint64(0)
 	for seed := range seeds {
 		setup := fleetSetup{nodes: 3, limit: PerSecond(40)}
 		setup.limiter = LimiterOptions{Accuracy: Accuracy(seed % 3), OnFailure: FailurePolicy(seed / 3 % 3)}
 		setup.rtt = randomTrip
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			inBubble(t, setup, func(f *fleet) {
-				anyMoment(f, seed, 2*time.Second, time.Millisecond, seed%2 == 0)
+				played++
+				anyMoment(f, seen, seed, 2*time.Second, time.Millisecond, seed%2 == 0)
 				time.Sleep(2 * time.Second) // calls that nobody waits for come back
 			})
 		})
+	}
+	if played == seeds { // and not one seed alone, as -run may select it
+		allSeen(t, seen)
 	}
 }
 
 // On a real Redis, where goroutines run at the same time.
 func TestAnyMomentOnRedis(t *testing.T) {
+	const seeds = 3
 	before := runtime.NumGoroutine()
-	for seed := range uint64(3) {
+	seen, played := map[string]int{}, 0
+	for seed := range uint64(seeds) {
 		setup := fleetSetup{nodes: 3, limit: PerSecond(40), limiter: LimiterOptions{OnFailure: FailurePolicy(seed)}}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			onRedis(t, setup, func(f *fleet) { anyMoment(f, seed, 1500*time.Millisecond, 5*time.Second, seed > 0) })
+			onRedis(t, setup, func(f *fleet) {
+				played++
+				anyMoment(f, seen, seed, 1500*time.Millisecond, 5*time.Second, seed > 0)
+			})
 		})
 	}
 	redistest.Eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
+	if played == seeds {
+		allSeen(t, seen)
+	}
 }
 
 // Callers that leave at any moment cost no tokens but those of calls that were
