@@ -31,7 +31,7 @@ func (o *outcome) promised(over float64, bursts int, wait time.Duration) oracle.
 func brokenBounds(o *outcome) (bad []string) {
 	over := o.accuracy.Over()
 	covered, all := o.admissions()
-	wait := o.longestWait()
+	byStore, byAny := o.longestAdmitted(func(a *answer) bool { return a.path != hybrid.PathFallback }), o.longestAdmitted(func(*answer) bool { return true })
 	judge := func(what string, lists map[account][]oracle.Admission, limit oracle.Limit) {
 		for acc, list := range lists {
 			if err := limit.Check(list).Err(); err != nil {
@@ -39,13 +39,13 @@ func brokenBounds(o *outcome) (bad []string) {
 			}
 		}
 	}
-	judge("without what the policy admitted", covered, o.promised(over, o.expect.losses, wait))
+	judge("without what the policy admitted", covered, o.promised(over, o.expect.losses, byStore))
 	for acc := range all {
 		if acc.policy != hybrid.FailLocal {
 			delete(all, acc)
 		}
 	}
-	judge("with what the policy admitted", all, o.promised(over+1, o.expect.losses, wait))
+	judge("with what the policy admitted", all, o.promised(over+1, o.expect.losses, byAny))
 	return bad
 }
 
@@ -66,10 +66,11 @@ func (o *outcome) admissions() (covered, all map[account][]oracle.Admission) {
 	return covered, all
 }
 
-// longestWait is the longest call that the store answered.
-func (o *outcome) longestWait() (longest time.Duration) {
+// longestAdmitted is the longest of such calls that was admitted by the store, or
+// that took so long, though it asks nobody, that the machine must have interrupted it.
+func (o *outcome) longestAdmitted(counts func(*answer) bool) (longest time.Duration) {
 	for i := range o.answers {
-		if a := &o.answers[i]; a.path == hybrid.PathExact {
+		if a := &o.answers[i]; a.allowed && counts(a) && (a.path == hybrid.PathExact || a.took > slack) {
 			longest = max(longest, a.took)
 		}
 	}
@@ -115,7 +116,7 @@ func secondBursts(o *outcome) (bad []string) {
 	if o.expect.down != always || o.expect.losses > 0 {
 		return nil // nobody was away for long, or the account is new
 	}
-	limit := o.promised(o.accuracy.Over(), 0, o.longestWait())
+	limit := o.promised(o.accuracy.Over(), 0, o.longestAdmitted(func(a *answer) bool { return a.path == hybrid.PathExact }))
 	for _, p := range []hybrid.FailurePolicy{hybrid.FailLocal, hybrid.FailOpen} {
 		admitted, until := 0, from
 		for i := range o.answers {

@@ -49,71 +49,13 @@ func TestSoundRunPasses(t *testing.T) {
 
 // A check that cannot fail proves nothing: each of these runs breaks one promise.
 func TestBrokenPromisesAreTold(t *testing.T) {
-	last := func(o *outcome) *answer { return &o.answers[len(o.answers)-1] }
-	// during finds an answer by policy.
-	during := func(o *outcome, p hybrid.FailurePolicy) *answer {
-		i := slices.IndexFunc(o.answers, func(a answer) bool { return a.at > 1500*ms && a.policy == p })
-		return &o.answers[i]
-	}
-	flood := func(o *outcome, from time.Duration, path hybrid.Path, n int) {
-		for range n {
-			o.answers = append(o.answers, answer{at: from, policy: hybrid.FailLocal, kind: hot, key: "hot", allowed: true, path: path})
-		}
-	}
-	for _, c := range []struct {
-		promise string
-		harm    func(*outcome)
-	}{
-		{"calls are punctual", func(o *outcome) { last(o).took = 27 * ms }},
-		{"no call waits while the store is known to be down", func(o *outcome) { during(o, hybrid.FailOpen).took = 7 * ms }},
-		{"no error reaches a caller", func(o *outcome) { last(o).err = errors.New("i/o timeout") }},
-		{"the policy decides: at", func(o *outcome) { during(o, hybrid.FailOpen).allowed = false }},
-		{"the policy decides: at", func(o *outcome) { during(o, hybrid.FailClosed).allowed = true }},
-		{"the policy decides: at", func(o *outcome) { during(o, hybrid.FailLocal).allowed = false }},
-		{"the policy decides: at", func(o *outcome) { during(o, hybrid.FailClosed).path = hybrid.PathExact }},
-		{"the policy decides: at", func(o *outcome) {
-			i := slices.IndexFunc(o.answers, func(a answer) bool { return a.at > 500*ms && a.policy == hybrid.FailOpen })
-			o.answers[i].path = hybrid.PathFallback
-		}},
-		{"the policy decides: 9", func(o *outcome) { o.expect.down = maybe }},
-		{"the bound holds: hot, FailLocal, without", func(o *outcome) { flood(o, 500*ms, hybrid.PathExact, 101) }},
-		{"the bound holds: hot, FailLocal, with", func(o *outcome) { flood(o, 1500*ms, hybrid.PathFallback, 201) }},
-		{"FailLocal admits the fair share", func(o *outcome) {
-			for i := range o.answers {
-				if a := &o.answers[i]; a.policy == hybrid.FailLocal {
-					a.kind, a.allowed = hot, a.at < 1200*ms
-				}
-			}
-		}},
-		{"recovery is no second burst", func(o *outcome) { flood(o, 2110*ms, hybrid.PathSlice, 40) }},
-		{"goroutines and connections are flat: 1000", func(o *outcome) { o.samples[150].goroutines = 1000 }},
-		{"goroutines and connections are flat: 300", func(o *outcome) { o.samples[150].connections = 300 }},
-		{"goroutines and connections are flat: 90", func(o *outcome) {
-			for i := range o.samples[250:] {
-				o.samples[250+i].goroutines = 90
-			}
-		}},
-		{"goroutines and connections are flat: the server", func(o *outcome) { o.clientsAfter = 40 }},
-		{"nodes see the outage", func(o *outcome) { o.events = o.events[1:] }},
-		{"nodes see the outage", func(o *outcome) { o.expect.down = never }},
-		{"nodes see the outage", func(o *outcome) {
-			o.events = append(o.events, event{0, 1500 * ms, false, nil}, event{0, 1510 * ms, true, errors.New("gone")})
-		}},
-		{"nodes recover within two ticks: node 0", func(o *outcome) { o.events[2].at = 2400 * ms }},
-		{"nodes recover within two ticks: 1", func(o *outcome) { last(o).path, last(o).retry, last(o).allowed = hybrid.PathFallback, ms, false }},
-		{"changes of state are told once", func(o *outcome) { o.logs = o.logs[:3] }},
-		{"changes of state are told once", func(o *outcome) { o.logs = append(o.logs, o.logs[0]) }},
-		{"changes of state are told once", func(o *outcome) { o.stats[1].StoreDowns = 2 }},
-		{"changes of state are told once", func(o *outcome) { o.stats[1].StoreDown = true }},
-		{"changes of state are told once", func(o *outcome) { o.events[0].err = nil }},
-		{"logs keep secrets", func(o *outcome) { o.logs[0].text += secretMark + "-hot" }},
-	} {
+	for _, b := range slices.Concat(brokenCalls, brokenPolicies, brokenBooks, brokenRecoveries, brokenTales, brokenExcuses) {
 		o := sound()
-		c.harm(o)
+		b.harm(o)
 		o.sort()
 		bad := o.violations()
-		if !slices.ContainsFunc(bad, func(v string) bool { return strings.HasPrefix(v, c.promise) }) {
-			t.Errorf("%q was not told, but %q", c.promise, bad)
+		if !slices.ContainsFunc(bad, func(v string) bool { return strings.HasPrefix(v, b.promise) }) {
+			t.Errorf("%q was not told, but %q", b.promise, bad)
 		}
 	}
 }
@@ -130,6 +72,54 @@ func TestBusyMachineIsExcused(t *testing.T) {
 	bad := o.violations()
 	if len(bad) != 1 || !strings.Contains(bad[0], "far below its share") {
 		t.Errorf("%q", bad)
+	}
+}
+
+// A recovery may be late by what the machine stood still, and an outage that began in
+// a stall may last until two ticks after it.
+func TestStallsAreExcusedByAmount(t *testing.T) {
+	o := sound()
+	stillAt(o, 2350*ms, 100*ms)
+	o.events[2].at = 2560 * ms
+	away(o, 1, 300*ms, 500*ms)
+	stillAt(o, 290*ms, 12*ms)
+	first(o, 480*ms, hybrid.FailOpen).byPolicy()
+	o.sort()
+	bad := o.broken(func(c check) bool { return !c.always })
+	if len(bad) > 0 {
+		t.Errorf("%q", bad)
+	}
+	if still := o.stoodStill(300*ms, 2300*ms); still != 50*ms {
+		t.Errorf("the machine stood still for %v, want 50 ms", still)
+	}
+}
+
+// A run on a busy machine is played again if times are all that it breaks.
+func TestBusyRunsArePlayedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm  func(*outcome)
+		again bool
+	}{
+		"nothing is broken":     {func(*outcome) {}, false},
+		"a call is late":        {func(o *outcome) { during(o, hybrid.FailOpen).took = 200 * ms }, true},
+		"an error":              {func(o *outcome) { last(o).err = errors.New("i/o timeout") }, false},
+		"the policy is not":     {func(o *outcome) { during(o, hybrid.FailClosed).allowed = true }, false},
+		"the bound is broken":   {func(o *outcome) { flood(o, 500*ms, hybrid.PathExact, 120) }, false},
+		"a change is not told":  {func(o *outcome) { o.logs = o.logs[:3] }, false},
+		"a secret is told":      {func(o *outcome) { o.logs[0].text += secretMark }, false},
+		"goroutines are left":   {func(o *outcome) { o.samples[150].goroutines = 1000 }, false},
+		"late, and an error":    {func(o *outcome) { during(o, hybrid.FailOpen).took = 200 * ms; last(o).err = errors.New("i/o timeout") }, false},
+		"late, and little busy": {func(o *outcome) { during(o, hybrid.FailOpen).took = 200 * ms; o.controls = o.controls[:100] }, false},
+	} {
+		o := sound()
+		for at := 100 * ms; at < o.stopped; at += 200 * ms {
+			o.controls = append(o.controls, late{at, 12 * ms})
+		}
+		c.harm(o)
+		o.sort()
+		if again := o.provesLittle(); again != c.again {
+			t.Errorf("%s: played again %v: %q", name, again, o.violations())
+		}
 	}
 }
 

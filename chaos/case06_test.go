@@ -82,7 +82,7 @@ func TestCase06NoStormAfterAStall(t *testing.T) {
 	before := r.fleet.stats()
 	r.must(r.server.Continue())
 	back := time.Now()
-	r.awaitFleet()
+	r.fleet.awaitUp()
 	for range 8 {
 		time.Sleep(defaultTick)
 		ticks := uint64(time.Since(back)/defaultTick) + 1

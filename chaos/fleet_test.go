@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -131,6 +132,24 @@ func (f *fleet) down() (any bool) {
 		n.mu.Unlock()
 	}
 	return any
+}
+
+// awaitUp waits until no node holds the store for down. Hooks are told by another
+// goroutine, so they are asked once more after a while.
+func (f *fleet) awaitUp() {
+	awaitUp(f.down)
+	time.Sleep(50 * time.Millisecond)
+	awaitUp(f.down)
+}
+
+// awaitUp waits until nothing is down, for 8 s at most.
+func awaitUp(down func() bool) {
+	_ = until(8*time.Second, func() error {
+		if down() {
+			return errors.New("down")
+		}
+		return nil
+	})
 }
 
 // connections returns how many connections the clients have, with those for pipelines.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -68,7 +69,7 @@ func (c linearCase) run(t *testing.T) {
 	limiters := w.limiters("api", c.limit, c.policy)
 	var sums linearSums
 	for i := range c.sessions() {
-		w.awaitUp()
+		awaitUp(w.down)
 		s := &session{linearWorld: w, limiter: "api", key: fmt.Sprint("key", i), limit: c.limit, limiters: limiters,
 			calls: 10, pause: 3 * time.Millisecond, faulty: c.faults > 0, adjusts: c.adjusts, seed: *seedFlag<<16 + uint64(i)}
 		if c.limit.Windowed() {
@@ -200,18 +201,9 @@ func sleepUntilEdge(after time.Duration) {
 	time.Sleep(time.Until(time.Now().Truncate(edgeEvery).Add(2*edgeEvery + after)))
 }
 
-// awaitUp waits until no node holds the store for down, for 3 s at most.
-func (w *linearWorld) awaitUp() {
-	for range 300 {
-		down := false
-		for _, n := range w.nodes {
-			down = down || n.Stats().StoreDown
-		}
-		if !down {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+// down reports whether any node holds the store for down.
+func (w *linearWorld) down() bool {
+	return slices.ContainsFunc(w.nodes, func(n *hybrid.Node) bool { return n.Stats().StoreDown })
 }
 
 // linearFaults are over in a moment.

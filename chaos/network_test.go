@@ -115,13 +115,6 @@ var networkFaults = []fault{
 		expect: expectation{down: always},
 	},
 	{
-		name:   "black hole, then all connections close",
-		way:    byToxic,
-		begin:  poison("timeout", `"timeout": 0`),
-		end:    cure,
-		expect: expectation{down: always},
-	},
-	{
 		name:   "refused port",
 		way:    byProxy,
 		begin:  byProxyDo((*redistest.Proxy).Refuse),
@@ -129,13 +122,8 @@ var networkFaults = []fault{
 		brief:  true,
 		expect: expectation{down: always},
 	},
-	{
-		name:   "replies reset",
-		way:    byToxic,
-		begin:  poison("reset_peer", `"timeout": 0`),
-		end:    cure,
-		expect: expectation{down: always},
-	},
+	{name: "black hole, then all connections close", way: byToxic, begin: poison("timeout", `"timeout": 0`), end: cure, expect: expectation{down: always}},
+	{name: "replies reset", way: byToxic, begin: poison("reset_peer", `"timeout": 0`), end: cure, expect: expectation{down: always}},
 	{
 		name:   "connections reset in mid-batch",
 		way:    byProxy,

@@ -18,6 +18,7 @@ type outcome struct {
 	timeout  time.Duration // StoreTimeout
 	tick     time.Duration // SyncInterval
 	expect   expectation
+	lanes    int  // into which nodes divide the store, where it has parts
 	absent   bool // there never was a store: no calm, and no recovery
 	idle     peak // what was needed before the nodes started, and those who ask, if there was no calm
 
@@ -33,6 +34,7 @@ type outcome struct {
 	samples  []sample
 	logs     []logLine
 	stats    []hybrid.Stats // of each node, at the end
+	stalls   []stall        // of the machine, in order of time
 
 	clientsBefore, clientsAfter int // connections, as the server counts them; 0: nobody asked it
 	connsAfter                  int // the same, as the clients count them
@@ -57,6 +59,7 @@ type expectation struct {
 	byPolicy float64 // the part of the answers, while the fault lasts, that may be by policy, where nodes need not stop waiting
 }
 
+// sort orders what was recorded, and finds what the machine excuses.
 func (o *outcome) sort() {
 	slices.SortStableFunc(o.answers, func(a, b answer) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(o.controls, func(a, b late) int { return cmp.Compare(a.at, b.at) })
@@ -64,6 +67,7 @@ func (o *outcome) sort() {
 	slices.SortStableFunc(o.others, func(a, b late) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(o.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(o.logs, func(a, b logLine) int { return cmp.Compare(a.at, b.at) })
+	o.stalls = o.findStalls()
 }
 
 // worstControl returns by how much a timer was late at worst between two times.
@@ -75,48 +79,30 @@ func (o *outcome) worstControl(from, to time.Duration) (worst time.Duration) {
 	return worst
 }
 
-// grace is by how much a moment may be missed: twice what timers missed theirs by
-// around it. A sleeper has to be scheduled once. A call has to be twice, as its
-// timer and the account's lock both wait for others.
-func (o *outcome) grace(from, to time.Duration) time.Duration {
+// lateness is by how much a timer was late at worst around a time.
+func (o *outcome) lateness(from, to time.Duration) time.Duration {
 	const around = 250 * time.Millisecond
-	return 2 * o.worstControl(from-around, to+around)
+	return o.worstControl(from-around, to+around)
 }
 
-// stalled reports whether the machine kept the server or the fleet so long from
-// their work between two times, or just before, that calls may have waited too
-// long for no fault of anybody. While the fault lasts the server's pings may meet
-// it as well: then only a bystander's count.
-func (o *outcome) stalled(from, to time.Duration) bool {
-	const before, worth = 150 * time.Millisecond, 4 // a quarter of StoreTimeout
-	if o.worstControl(from-before, to) > o.timeout/worth {
-		return true
-	}
-	slow := func(p late) bool { return p.by > o.timeout/worth && p.at >= from-before && p.at-p.by <= to }
-	return slices.ContainsFunc(o.others, slow) ||
-		slices.ContainsFunc(o.pings, func(p late) bool { return slow(p) && (p.at < o.began || p.at-p.by > o.ready) })
-}
-
-// excused reports whether an answer by policy is down to a stall of the machine:
-// one in the time of the call, or one that made its node stop waiting.
-func (o *outcome) excused(a *answer) bool {
-	return o.stalled(a.at, a.end()) || slices.ContainsFunc(o.outages(a.node), func(out outage) bool {
-		return out.from <= a.end() && a.at <= out.to && o.causeless(out)
-	})
-}
-
-// causeless reports whether an outage began in a stall, and not in the fault.
-func (o *outcome) causeless(out outage) bool {
-	during := out.from >= o.began && out.from <= o.ready && o.expect.down != never
-	return !during && o.stalled(out.from, out.from)
-}
+// grace is by how much a moment may be missed: twice the lateness of timers around
+// it. A timer has to be scheduled once. A call has to be twice in a row: when its
+// own timer or its answer wakes it, and when the account's lock, or the goroutine
+// that holds it, does.
+func (o *outcome) grace(from, to time.Duration) time.Duration { return 2 * o.lateness(from, to) }
 
 // outage is a time in which a node did not wait for the store.
 type outage struct {
 	node     int
 	from, to time.Duration // to is the end of the run if it did not end
 	ended    bool
+	hold     time.Duration // that the breaker stays open at least
 }
+
+// longestHold is for how long a breaker stays open at most without asking the store;
+// one that opens again in that time after it closed, opens for twice as long as the
+// last time, and for four StoreTimeouts at least.
+const longestHold = time.Second
 
 // outages pairs what a node told its hooks.
 func (o *outcome) outages(node int) (list []outage) {
@@ -125,7 +111,11 @@ func (o *outcome) outages(node int) (list []outage) {
 			continue
 		}
 		if e.down {
-			list = append(list, outage{node: node, from: e.at, to: o.stopped})
+			out := outage{node: node, from: e.at, to: o.stopped}
+			if n := len(list); n > 0 && list[n-1].ended && out.from-list[n-1].to < longestHold {
+				out.hold = min(max(2*list[n-1].hold, 4*o.timeout), longestHold)
+			}
+			list = append(list, out)
 		} else if n := len(list); n > 0 {
 			list[n-1].to, list[n-1].ended = e.at, true
 		}

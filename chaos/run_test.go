@@ -67,22 +67,26 @@ type run struct {
 // since is the time of the run.
 func (r *run) since() time.Duration { return time.Since(r.began) }
 
-// runFault lets a fault happen to a fleet and judges what came of it. A run in
-// which the machine gave too little time to servers and fleet proves little
-// either way: it is played again, and what it seemed to break is told.
+// runFault lets a fault happen to a fleet and judges what came of it. A run that
+// proves little either way is played again, and what it seemed to break is told.
 func runFault(t *testing.T, f fault) *outcome {
 	t.Helper()
 	o := play(t, f)
 	for range 2 {
-		bad := o.violations()
-		if len(bad) == 0 || o.stalls() < o.stopped/4 {
+		if !o.provesLittle() {
 			break
 		}
-		t.Logf("the machine stalled for %v of %v, so this is played again:\n%s\n%s", o.stalls(), o.stopped, strings.Join(bad, "\n"), o.figures())
+		t.Logf("stalls of the machine were felt for %v of %v, so this is played again:\n%s\n%s", o.disturbed(), o.stopped, strings.Join(o.violations(), "\n"), o.figures())
 		o = play(t, f)
 	}
 	o.judge(t)
 	return o
+}
+
+// provesLittle reports whether a run failed only in what a machine that gave too
+// little time to servers and fleet may have done.
+func (o *outcome) provesLittle() bool {
+	return o.busy() && len(o.violations()) > 0 && len(o.broken(holdsAlways)) == 0
 }
 
 // judge fails the test for each broken promise, and tells the run then.
@@ -146,7 +150,7 @@ func (r *run) phases() {
 	r.out.ended = r.since()
 	r.must(r.fault.end(r))
 	r.awaitStore()
-	r.awaitFleet()
+	r.fleet.awaitUp()
 	time.Sleep(afterwards)
 	r.out.clientsAfter, r.out.connsAfter = r.clients(), r.fleet.connections()
 	r.out.stopped = r.since()
@@ -154,7 +158,7 @@ func (r *run) phases() {
 	close(stop)
 	r.out.answers, r.out.controls, r.out.samples = answers(), controls(), samples()
 	r.out.pings, r.out.others = pinged(), others()
-	r.awaitFleet() // a busy machine may have stopped it just now
+	r.fleet.awaitUp() // a busy machine may have stopped it just now
 	r.out.events, r.out.logs, r.out.stats = r.fleet.heard(), r.fleet.logged(), r.fleet.stats()
 	r.out.serverLog = r.server.LogTail(20)
 	r.out.sort()
@@ -173,13 +177,6 @@ func (r *run) awaitStore() {
 		time.Sleep(2 * time.Millisecond)
 	}
 	r.t.Fatalf("%s: the store does not come back:\n%s", r.fault.name, r.server.LogTail(20))
-}
-
-// awaitFleet waits until no node holds the store for down, for 8 s at most.
-func (r *run) awaitFleet() {
-	for from := time.Now(); time.Since(from) < 8*time.Second && r.fleet.down(); {
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 // connect makes a node's client, with default options but for what the fault changes.

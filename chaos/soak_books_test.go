@@ -155,7 +155,7 @@ func TestLossesAreForgivenForAWhile(t *testing.T) {
 	}
 }
 
-// Where the machine stands still a call may be as late as timers are, and no later.
+// On a busy machine a call may be twice as late as timers are, and no later.
 func TestTheLongestCallIsHeldToTimers(t *testing.T) {
 	for took, broken := range map[time.Duration]int{64 * ms: 0, 66 * ms: 1} {
 		o := sound()
@@ -163,6 +163,18 @@ func TestTheLongestCallIsHeldToTimers(t *testing.T) {
 		o.answers[5].took = took
 		if bad := latestCall(o); len(bad) != broken {
 			t.Errorf("%v: %q", took, bad)
+		}
+	}
+}
+
+// A soak in which hardly a round could be judged proves nothing, however long it was.
+func TestSoakOnABusyMachineIsTold(t *testing.T) {
+	for _, c := range []struct {
+		wholly, rounds int
+		enough         bool
+	}{{5, 30, false}, {9, 30, false}, {10, 30, true}, {1, 2, true}, {0, 0, false}} {
+		if enough := enoughJudged(c.wholly, c.rounds); enough != c.enough {
+			t.Errorf("%d of %d: %v", c.wholly, c.rounds, enough)
 		}
 	}
 }

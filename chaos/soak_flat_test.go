@@ -144,7 +144,7 @@ func (s *soak) tell() {
 func (s *soak) summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, %v: %v\n", *seedFlag, time.Since(s.start).Round(time.Second), s.total)
-	fmt.Fprintf(&b, "in %d of %d rounds the machine stood still: judged without times, but for the longest call\n", s.stood, s.round)
+	fmt.Fprintf(&b, "in %d of %d rounds the machine was busy: judged without times, but for the longest call\n", s.stood, s.round)
 	for _, st := range steadies {
 		fmt.Fprintf(&b, "%s by quarters: %.1f\n", st.name, quarters(s.figures, st.of))
 	}

@@ -34,21 +34,11 @@ func (o *outcome) figures() string {
 		}
 	}
 	calm, fault, end := o.peaks()
-	return fmt.Sprintf("%d requests, %d by policy; longest call %v, latest timer %v, stalled for %v; %d outages, seen after %v at the latest, over %v after the store was back; "+
+	return fmt.Sprintf("%d requests, %d by policy; longest call %v, latest timer %v, stalls of %v, felt for %v; %d outages, seen after %v at the latest, over %v after the store was back; "+
 		"goroutines %d, %d, %d and connections %d, %d, %d in the calm, at most and at the end",
 		len(o.answers), byPolicy, longest.Round(time.Millisecond/10), o.worstControl(0, o.stopped).Round(time.Millisecond/10),
-		o.stalls(), outages, tripped.Round(time.Millisecond), (o.recovered() - o.ready).Round(time.Millisecond),
+		o.stoodStill(0, o.stopped).Round(time.Millisecond/10), o.disturbed(), outages, tripped.Round(time.Millisecond), (o.recovered() - o.ready).Round(time.Millisecond),
 		calm.goroutines, fault.goroutines, end.goroutines, calm.connections, fault.connections, end.connections)
-}
-
-// stalls is for how long the machine excused what is late.
-func (o *outcome) stalls() (total time.Duration) {
-	for from := time.Duration(0); from < o.stopped; from += bin {
-		if o.stalled(from, from+bin) {
-			total += bin
-		}
-	}
-	return total
 }
 
 // bin is how much of a run one line of its timeline tells.

@@ -46,6 +46,10 @@ func (c *clusterUnderTest) slot(p hybrid.FailurePolicy, key string) int {
 // has not seen: no caller learns of it.
 func TestClusterReshardingAndFailover(t *testing.T) {
 	takesLong(t)
+	proved(t, reshardAndFailOver)
+}
+
+func reshardAndFailOver(t testing.TB) *topologyRun {
 	c := &clusterUnderTest{Cluster: redistest.StartReplicatedCluster(t, 3, keepsData...), t: t}
 	c.rdb = c.Client(t)
 	c.MayTakeOver(t, false, c.Replicas...) // one failover is to be judged, and not what a busy machine adds
@@ -94,6 +98,7 @@ func TestClusterReshardingAndFailover(t *testing.T) {
 	r.byRedis("before the slots moved", 0, from)
 	r.byRedis("while the slots moved", from, moved)
 	r.byRedis("2 s after the failover", r.out.ready+2*time.Second, r.out.stopped)
+	return r
 }
 
 // reshard moves the slots of a hot key and of 20 others from one shard to another.
@@ -123,7 +128,7 @@ func (c *clusterUnderTest) asked() (n int) {
 
 // places says where each key of the load is, seen from a shard.
 func (c *clusterUnderTest) places(dead int) map[account]place {
-	owner, shared := c.owners(), [48]bool{}
+	owner, shared := c.owners(), make([]bool, lanes(c.t, c.rdb))
 	lane := func(slot int) int { return slot * len(shared) / len(owner) }
 	for slot, shard := range owner {
 		shared[lane(slot)] = shared[lane(slot)] || shard == dead
@@ -153,7 +158,7 @@ func placeAll(placeOf func(hybrid.FailurePolicy, string) place) map[account]plac
 }
 
 // awaitPrimary waits until a replica has taken over.
-func awaitPrimary(t *testing.T, replica *redistest.Server) {
+func awaitPrimary(t testing.TB, replica *redistest.Server) {
 	t.Helper()
 	rdb := replica.Client(t)
 	redistest.Eventually(t, "the replica takes over", func() bool {

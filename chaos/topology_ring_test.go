@@ -16,7 +16,7 @@ type ringUnderTest struct {
 	rdb     *redis.Ring // the test's own
 }
 
-func startRing(t *testing.T) *ringUnderTest {
+func startRing(t testing.TB) *ringUnderTest {
 	r := &ringUnderTest{servers: [2]*redistest.Server{redistest.Start(t, keepsData...), redistest.Start(t, keepsData...)}}
 	r.rdb = r.connect()
 	t.Cleanup(func() { _ = r.rdb.Close() })
@@ -28,7 +28,7 @@ func (r *ringUnderTest) connect() *redis.Ring {
 }
 
 // shard is the index of the shard that a key is on, while both are up.
-func (r *ringUnderTest) shard(t *testing.T, p hybrid.FailurePolicy, key string) int {
+func (r *ringUnderTest) shard(t testing.TB, p hybrid.FailurePolicy, key string) int {
 	t.Helper()
 	shard, err := r.rdb.GetShardClientForKey(accountName(p.String(), key))
 	if err != nil {
@@ -41,7 +41,7 @@ func (r *ringUnderTest) shard(t *testing.T, p hybrid.FailurePolicy, key string) 
 }
 
 // places says where each key of the load is, seen from a shard.
-func (r *ringUnderTest) places(t *testing.T, dead int) map[account]place {
+func (r *ringUnderTest) places(t testing.TB, dead int) map[account]place {
 	return placeAll(func(p hybrid.FailurePolicy, key string) place {
 		if r.shard(t, p, key) == dead {
 			return failing
@@ -54,57 +54,57 @@ func (r *ringUnderTest) places(t *testing.T, dead int) map[account]place {
 // have a full account, and back: at most one burst more per move.
 func TestRingShardDownAndUp(t *testing.T) {
 	takesLong(t)
-	ring := startRing(t)
-	dead := ring.shard(t, hybrid.FailClosed, hotKey)
-	server, places := ring.servers[dead], ring.places(t, dead)
-	r := runOn(t, "ring, a shard is refused and comes back", failoverLoad(), slowly(1000), func(int) redis.UniversalClient { return ring.connect() })
-	time.Sleep(lasting(3500 * time.Millisecond))
-	r.out.began = r.now()
-	server.Kill()
-	redistest.Eventually(t, "the ring moves the keys", func() bool { return ring.rdb.Len() == 1 })
-	t.Logf("the ring moved the keys after %v", r.now()-r.out.began)
-	time.Sleep(4 * time.Second)
-	if err := server.Restart(); err != nil {
-		t.Fatal(err)
-	}
-	redistest.Eventually(t, "the ring moves them back", func() bool { return ring.rdb.Len() == 2 })
-	r.out.ended, r.out.ready = r.now(), r.now()
-	time.Sleep(4 * time.Second)
-	r.collect()
-	r.out.serverLog = server.LogTail(20)
-	r.judge()
-	r.judgeShards(places)
-	r.judgeMoves(2, places)
-	r.byRedis("before", 0, r.out.began)
-	r.byRedis("2 s after the shard is back", r.out.ready+2*time.Second, r.out.stopped)
+	proved(t, func(t testing.TB) *topologyRun {
+		return shardAway(t, "ring, a shard is refused and comes back", 3500*time.Millisecond, 2, func(r *topologyRun, ring *ringUnderTest, server *redistest.Server) {
+			server.Kill()
+			redistest.Eventually(t, "the ring moves the keys", func() bool { return ring.rdb.Len() == 1 })
+			t.Logf("the ring moved the keys after %v", r.now()-r.out.began)
+			time.Sleep(4 * time.Second)
+			if err := server.Restart(); err != nil {
+				t.Fatal(err)
+			}
+			redistest.Eventually(t, "the ring moves them back", func() bool { return ring.rdb.Len() == 2 })
+		})
+	})
 }
 
 // A frozen shard accepts and does not answer: the ring notices after many seconds, so
 // that nothing moves in this test.
 func TestRingShardFrozen(t *testing.T) {
 	takesLong(t)
+	proved(t, func(t testing.TB) *topologyRun {
+		return shardAway(t, "ring, a shard is frozen", 2*time.Second, 0, func(_ *topologyRun, _ *ringUnderTest, server *redistest.Server) {
+			if err := server.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(lasting(3 * time.Second))
+			if err := server.Continue(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// shardAway runs a fleet on a ring whose shard with a hot key goes away after a calm
+// and comes back, which moves its keys so many times.
+func shardAway(t testing.TB, name string, calm time.Duration, moves int, away func(*topologyRun, *ringUnderTest, *redistest.Server)) *topologyRun {
 	ring := startRing(t)
 	dead := ring.shard(t, hybrid.FailClosed, hotKey)
 	server, places := ring.servers[dead], ring.places(t, dead)
-	r := runOn(t, "ring, a shard is frozen", failoverLoad(), slowly(1000), func(int) redis.UniversalClient { return ring.connect() })
-	time.Sleep(lasting(2 * time.Second))
+	r := runOn(t, name, failoverLoad(), slowly(1000), func(int) redis.UniversalClient { return ring.connect() })
+	time.Sleep(lasting(calm))
 	r.out.began = r.now()
-	if err := server.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(lasting(3 * time.Second))
-	if err := server.Continue(); err != nil {
-		t.Fatal(err)
-	}
+	away(r, ring, server)
 	r.out.ended, r.out.ready = r.now(), r.now()
 	time.Sleep(4 * time.Second)
 	r.collect()
 	r.out.serverLog = server.LogTail(20)
 	r.judge()
 	r.judgeShards(places)
-	r.judgeMoves(0, places)
+	r.judgeMoves(moves, places)
 	r.byRedis("before", 0, r.out.began)
 	r.byRedis("2 s after the shard is back", r.out.ready+2*time.Second, r.out.stopped)
+	return r
 }
 
 // judgeMoves holds each account against its limit and one burst per move, and keys

@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/exact"
 	"github.com/hybridlimit/hybrid/internal/redistest"
 )
 
@@ -33,6 +33,30 @@ type topologyRun struct {
 	fleet *fleet
 	out   outcome
 	keep  func() // ends the load and keeps what was recorded
+
+	unproved []string // for which the machine left too few requests
+}
+
+// proved plays a run, and once more if the machine excused so much of it that it
+// proves nothing.
+func proved(t *testing.T, play func(testing.TB) *topologyRun) {
+	t.Helper()
+	unproved := playOnce(t, play)
+	if len(unproved) > 0 && !t.Failed() {
+		t.Logf("this is played again: %s", strings.Join(unproved, "; "))
+		unproved = playOnce(t, play)
+	}
+	for _, v := range unproved {
+		t.Error(v)
+	}
+}
+
+// playOnce plays a run, and lets all go that it has made.
+func playOnce(t *testing.T, play func(testing.TB) *topologyRun) (unproved []string) {
+	t.Helper()
+	round := &roundTB{TB: t}
+	defer round.end()
+	return play(round).unproved
 }
 
 // runOn starts a fleet with this load.
@@ -45,7 +69,9 @@ func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func(n
 	r := &topologyRun{t: t}
 	asFleet(func() { r.fleet = setup.start(t) })
 	r.out = outcome{fault: name, seed: l.seed, limit: limit, accuracy: setup.accuracy, nodes: setup.nodes, timeout: defaultTimeout,
-		tick: defaultTick, expect: expectation{down: maybe, byPolicy: 1}, secrets: []string{secretMark, "127.0.0.1"}}
+		tick: defaultTick, lanes: lanes(t, clients[0]),
+		expect:  expectation{down: never, byPolicy: 1}, // a part that fails is no reason not to wait for the others
+		secrets: []string{secretMark, "127.0.0.1"}}
 	stop := make(chan struct{})
 	var answers func() []answer
 	asFleet(func() { answers = l.drive(r.fleet, began, stop) })
@@ -54,8 +80,7 @@ func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func(n
 		r.out.stopped = r.now()
 		close(stop)
 		r.out.answers, r.out.controls, r.out.samples = answers(), controls(), samples()
-		r.awaitUp()                       // a busy machine may have stopped it just now
-		time.Sleep(50 * time.Millisecond) // hooks are told by another goroutine
+		r.fleet.awaitUp() // a busy machine may have stopped it just now
 		r.out.events, r.out.logs, r.out.stats = r.fleet.heard(), r.fleet.logged(), r.fleet.stats()
 		r.out.sort()
 	}
@@ -91,27 +116,15 @@ func warmed(t testing.TB, connect func(node int) redis.UniversalClient) (clients
 
 // collect ends the load once no node holds the store for down, and keeps what was recorded.
 func (r *topologyRun) collect() {
-	r.awaitUp()
+	r.fleet.awaitUp()
 	r.keep()
-}
-
-// awaitUp waits until no node holds the store for down, for 5 s at most.
-func (r *topologyRun) awaitUp() {
-	_ = until(5*time.Second, func() error {
-		for _, st := range r.fleet.stats() {
-			if st.StoreDown {
-				return errors.New("down")
-			}
-		}
-		return nil
-	})
 }
 
 // leave closes the nodes, so that slices go back. What cannot go back is lent, and
 // counts as used.
 func (r *topologyRun) leave() {
 	r.t.Helper()
-	r.awaitUp()
+	r.fleet.awaitUp()
 	for _, n := range r.fleet.nodes {
 		if err := n.Close(); err != nil {
 			r.t.Log(err)
@@ -124,12 +137,12 @@ func (r *topologyRun) now() time.Duration { return time.Since(r.fleet.nodes[0].b
 
 // everywhere are the promises that hold whatever a part of the store does.
 var everywhere = []check{
-	{"calls are punctual", overdueCalls},
-	{"no error reaches a caller", failedCalls},
-	{"the policy decides as it says", ownWords},
-	{"goroutines are flat", lastingGoroutines},
-	{"changes of state are told once", untoldChanges},
-	{"logs keep secrets", toldSecrets},
+	{"calls are punctual", lateCalls, false},
+	{"no error reaches a caller", failedCalls, true},
+	{"the policy decides as it says", ownWords, true},
+	{"goroutines are flat", lastingGoroutines, true},
+	{"changes of state are told once", untoldChanges, true},
+	{"logs keep secrets", toldSecrets, true},
 }
 
 // judge checks the promises and tells the run.
@@ -159,42 +172,24 @@ func (r *topologyRun) complain(list []string) {
 	}
 }
 
-// overdueCalls: no call takes longer than StoreTimeout and 5 ms, and what a timer
-// and the goroutine that it wakes were late at the time. Six servers and more share
-// the processors with the fleet.
-func overdueCalls(o *outcome) (bad []string) {
-	for i := range o.answers {
-		a := &o.answers[i]
-		if grace := o.grace(a.at, a.end()); a.took > o.timeout+slack+grace {
-			bad = append(bad, fmt.Sprintf("%v took %v, timers were %v late", describe(a), a.took, grace))
-		}
+// lanes is into how many parts nodes divide a store; each has calls of its own.
+func lanes(t testing.TB, rdb redis.UniversalClient) int {
+	t.Helper()
+	store, err := exact.New(rdb, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return bad
-}
-
-// ownWords: an answer by policy is what the policy says.
-func ownWords(o *outcome) (bad []string) {
-	for i := range o.answers {
-		a := &o.answers[i]
-		if a.path != hybrid.PathFallback {
-			continue
-		}
-		if a.policy == hybrid.FailOpen && !a.allowed || a.policy == hybrid.FailClosed && a.allowed || !a.allowed && a.retry <= 0 {
-			bad = append(bad, fmt.Sprintf("%v, to be retried after %v", describe(a), a.retry))
-		}
-	}
-	return bad
+	return store.Lanes()
 }
 
 // goroutinesPerNode is how many a node may need in a fault beyond those of a calm. Each
-// of the parts into which a cluster is divided has two calls under way at most, and
-// the client dials for each.
-const goroutinesPerNode = mostGoroutines + 2*2*48
+// lane has two calls under way at most, and the client dials for each.
+func (o *outcome) goroutinesPerNode() int { return mostGoroutines + 2*2*o.lanes }
 
 // lastingGoroutines: goroutines are bounded, and as many as before when all is over.
 func lastingGoroutines(o *outcome) (bad []string) {
 	calm, fault, end := o.peaks()
-	if most := calm.goroutines + goroutinesPerNode*o.nodes; fault.goroutines > most {
+	if most := calm.goroutines + o.goroutinesPerNode()*o.nodes; fault.goroutines > most {
 		bad = append(bad, fmt.Sprintf("%d goroutines, in the calm %d, at most %d expected", fault.goroutines, calm.goroutines, most))
 	}
 	if most := calm.goroutines + leftGoroutines*o.nodes; end.goroutines > most {
@@ -207,10 +202,8 @@ func lastingGoroutines(o *outcome) (bad []string) {
 // at which the machine stood still, and for accidents.
 func (r *topologyRun) byRedis(when string, from, to time.Duration) {
 	r.t.Helper()
-	s, most := r.out.shareOf(from, to, func(*answer) bool { return true }), r.out.mostByAccident(from, to)
-	if s.asked == 0 || s.blamed() > most {
-		r.t.Errorf("%s: %v; at most %.1f %% expected", when, s, most)
-	}
+	s := r.out.shareOf(from, to, func(*answer) bool { return true })
+	r.judgeShare(when, s, leastJudged, r.out.mostByAccident(from, to))
 }
 
 // accountName is what the account of a key is called in Redis.

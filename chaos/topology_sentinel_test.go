@@ -27,12 +27,12 @@ func TestCase08SentinelFailover(t *testing.T) {
 			if name != "killed" {
 				takesLong(t)
 			}
-			failOver(t, name, away)
+			proved(t, func(t testing.TB) *topologyRun { return failOver(t, name, away) })
 		})
 	}
 }
 
-func failOver(t *testing.T, name string, away func(*redistest.Server) error) {
+func failOver(t testing.TB, name string, away func(*redistest.Server) error) *topologyRun {
 	s := redistest.StartSentinels(t, 2, 3, keepsData...)
 	r := runOn(t, "sentinel, primary "+name, failoverLoad(), slowly(2500), func(int) redis.UniversalClient {
 		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Master, SentinelAddrs: s.Addrs()})
@@ -45,11 +45,12 @@ func failOver(t *testing.T, name string, away func(*redistest.Server) error) {
 	}
 	next := promoted(t, s)
 	r.judgeFailover(s.Primary, next, stale[next.Addr])
+	return r
 }
 
 // severed ends the replication after a while, and returns what each replica knows
 // after another.
-func severed(t *testing.T, s *redistest.Sentinel) (stale map[string]usage) {
+func severed(t testing.TB, s *redistest.Sentinel) (stale map[string]usage) {
 	t.Helper()
 	s.DownAfter(t, time.Minute) // one failover is to be judged, and not what a busy machine adds
 	time.Sleep(1500 * time.Millisecond)
@@ -86,7 +87,7 @@ func (r *topologyRun) judgeFailover(old, next *redistest.Server, stale usage) {
 const downAfter = 500 * time.Millisecond
 
 // promoted waits until the sentinels name a new primary that takes writes.
-func promoted(t *testing.T, s *redistest.Sentinel) (next *redistest.Server) {
+func promoted(t testing.TB, s *redistest.Sentinel) (next *redistest.Server) {
 	t.Helper()
 	defer s.DownAfter(t, time.Minute)
 	redistest.Eventually(t, "a replica takes over", func() bool {

@@ -46,7 +46,7 @@ func (o *outcome) shareOf(from, to time.Duration, counts func(*answer) bool) (s 
 			s.needed++
 		case hybrid.PathFallback:
 			s.needed++
-			s.fell(a.at-o.began, o.byStandstill(a))
+			s.fell(a.at-o.began, o.excused(a))
 		}
 	}
 	return s
@@ -63,29 +63,29 @@ func (s *share) fell(at time.Duration, excused bool) {
 	}
 }
 
-// byStandstill reports whether the machine stood still when an answer by policy was made,
-// or when the outage began in which it was.
-func (o *outcome) byStandstill(a *answer) bool {
-	if o.stoodStill(a.at, a.end()) {
-		return true
-	}
-	for _, out := range o.outages(a.node) {
-		if a.end() >= out.from && a.at <= out.to && o.stoodStill(out.from, out.from) {
-			return true
-		}
-	}
-	return false
-}
-
-// stoodStill reports whether timers were late by half of what a call may wait.
-func (o *outcome) stoodStill(from, to time.Duration) bool {
-	const around = 100 * time.Millisecond
-	return o.worstControl(from-around, to+around) > o.timeout/2
-}
-
 // blamed is the percentage of those that needed the store, and fell to the policy
 // while the machine ran.
 func (s share) blamed() float64 { return percent(s.byPolicy-s.excused, s.needed-s.excused) }
+
+// leastJudged is how many requests must have needed the store while the machine ran,
+// or a share of them proves nothing.
+const leastJudged = 100
+
+// proves reports whether so many were left.
+func (s share) proves(least int) bool { return s.needed-s.excused >= least }
+
+// judgeShare fails the test if more of these than expected fell to the policy. If too
+// few were left to tell, the run is to be played again.
+func (r *topologyRun) judgeShare(what string, s share, least int, most float64) {
+	r.t.Helper()
+	r.t.Logf("%s: %v", what, s)
+	switch {
+	case !s.proves(least):
+		r.unproved = append(r.unproved, fmt.Sprintf("%s: only %d requests needed the store while the machine ran, at least %d expected", what, s.needed-s.excused, least))
+	case s.blamed() > most:
+		r.t.Errorf("%s: %.1f %% of the requests that needed the store fell to the policy, at most %.1f %% expected", what, s.blamed(), most)
+	}
+}
 
 // place is where a key is, seen from the shard that fails.
 type place uint8
@@ -93,7 +93,7 @@ type place uint8
 const (
 	unplaced   place = iota // a fresh key
 	failing                 // on that shard
-	neighbours              // on another one, and on its lane: nodes divide a cluster into 48 equal parts of its slots
+	neighbours              // on another one, and on its lane: nodes divide a cluster into lanes, equal parts of its slots
 	apart                   // on another one
 )
 
@@ -110,18 +110,15 @@ func (r *topologyRun) judgeShards(placeOf map[account]place) {
 	if near := at(neighbours); near.asked > 0 {
 		r.t.Logf("keys of others that share a lane with it: %v", near)
 	}
-	r.t.Logf("keys of the others: %v", apart)
-	if down.byPolicy == 0 || apart.needed < 200 {
-		r.t.Error("nothing is proved")
+	if down.byPolicy == 0 {
+		r.t.Error("no key of the shard that failed was answered by policy: nothing is proved")
 	}
-	if most := r.out.mostByAccident(r.out.began, r.out.stopped); apart.blamed() > most {
-		r.t.Errorf("of the requests for keys of other shards that needed the store, %.1f %% fell to the policy, at most %.1f %% expected", apart.blamed(), most)
-	}
+	r.judgeShare("keys of the others", apart, 2*leastJudged, r.out.mostByAccident(r.out.began, r.out.stopped))
 }
 
 // mostByAccident is the percentage of requests that may miss StoreTimeout because
 // so many processes share the processors, though timers were punctual at the time:
-// two, and as many as there were timers late by a quarter of it.
+// two, and as many as there were timers late by a quarter of it, but a tenth at most.
 func (o *outcome) mostByAccident(from, to time.Duration) float64 {
 	timers, unpunctual := 0, 0
 	for _, c := range o.controls {
@@ -132,5 +129,5 @@ func (o *outcome) mostByAccident(from, to time.Duration) float64 {
 			}
 		}
 	}
-	return 2 + percent(unpunctual, timers)
+	return min(2+percent(unpunctual, timers), 10)
 }

@@ -54,6 +54,10 @@ func (g *gate) set(closed bool) {
 // on is lost when it is gone, and may have been admitted twice, but no more often.
 func TestCase08SentinelSplit(t *testing.T) {
 	takesLong(t)
+	proved(t, split)
+}
+
+func split(t testing.TB) *topologyRun {
 	s := redistest.StartSentinels(t, 2, 3, keepsData...)
 	for _, server := range append([]*redistest.Server{s.Primary}, s.Replicas...) {
 		server.SetUser(t, limiterUser, limiterPassword, "~*", "&*", "+@all")
@@ -72,7 +76,7 @@ func TestCase08SentinelSplit(t *testing.T) {
 	cut.set(true)
 	deafen(t, s.Primary)
 	next := promoted(t, s)
-	split := r.now()
+	parted := r.now()
 	time.Sleep(lasting(1500 * time.Millisecond))
 	healed := r.now()
 	s.Primary.Kill()
@@ -81,19 +85,20 @@ func TestCase08SentinelSplit(t *testing.T) {
 
 	var sides [2]int
 	for i := range r.out.answers {
-		if a := &r.out.answers[i]; a.path == hybrid.PathExact && a.at > split && a.end() < healed {
+		if a := &r.out.answers[i]; a.path == hybrid.PathExact && a.at > parted && a.end() < healed {
 			sides[a.node/2]++
 		}
 	}
-	t.Logf("split for %v, in which the old primary answered %d requests and the new one %d", (healed - split).Round(time.Millisecond), sides[0], sides[1])
+	t.Logf("split for %v, in which the old primary answered %d requests and the new one %d", (healed - parted).Round(time.Millisecond), sides[0], sides[1])
 	if min(sides[0], sides[1]) < 50 {
 		t.Error("there was no split")
 	}
+	return r
 }
 
 // deafen lets a server refuse all commands of the sentinels, which are not signed
 // in: to them it is down.
-func deafen(t *testing.T, s *redistest.Server) {
+func deafen(t testing.TB, s *redistest.Server) {
 	t.Helper()
 	if err := s.Client(t).Do(context.Background(), "acl", "setuser", "default", "-@all").Err(); err != nil {
 		t.Fatal(err)

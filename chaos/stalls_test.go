@@ -1,0 +1,115 @@
+package chaos
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// This file is what a busy machine excuses. It excuses by amount: what came of a
+// stall may last as long as a stall can be felt, and no longer.
+
+// stall is a time in which something was due and did not happen.
+type stall struct{ from, to time.Duration }
+
+// leastStall is the lateness that makes a stall: half of what a call may wait for
+// the store. A call waits for two things in a row, the server that is to answer and
+// its own process that is to notice: it is too late for no fault of anybody only if
+// one of them was late by half of its time.
+func (o *outcome) leastStall() time.Duration { return o.timeout / 2 }
+
+// findStalls returns the stalls of timers, of a server that no fault befalls, and of
+// the server itself, but not while the fault lasts, which its pings may meet as well.
+// Those that overlap are one.
+func (o *outcome) findStalls() (joined []stall) {
+	var all []stall
+	add := func(list []late, counts func(late) bool) {
+		for _, l := range list {
+			if l.by > o.leastStall() && counts(l) {
+				all = append(all, stall{l.at - l.by, l.at})
+			}
+		}
+	}
+	always := func(late) bool { return true }
+	add(o.controls, always)
+	add(o.others, always)
+	add(o.pings, func(l late) bool { return l.at < o.began || l.at-l.by > o.ready })
+	slices.SortFunc(all, func(a, b stall) int { return cmp.Compare(a.from, b.from) })
+	for _, s := range all {
+		if n := len(joined); n > 0 && s.from <= joined[n-1].to {
+			joined[n-1].to = max(joined[n-1].to, s.to)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+// stoodStill is for how long the machine stood still between two times.
+func (o *outcome) stoodStill(from, to time.Duration) (total time.Duration) {
+	for _, s := range o.stalls {
+		total += max(0, min(s.to, to)-max(s.from, from))
+	}
+	return total
+}
+
+// aftermath is for how long after a stall calls are still late for it: those that
+// queued up in it are answered one after the other.
+const aftermath = 150 * time.Millisecond
+
+// stalled reports whether the machine stood still between two times, or just before.
+func (o *outcome) stalled(from, to time.Duration) bool {
+	return slices.ContainsFunc(o.stalls, func(s stall) bool { return s.to >= from-aftermath && s.from <= to })
+}
+
+// disturbed is how much of a run stalls can be felt in.
+func (o *outcome) disturbed() (total time.Duration) {
+	for from := time.Duration(0); from < o.stopped; from += bin {
+		if o.stalled(from, from+bin) {
+			total += bin
+		}
+	}
+	return total
+}
+
+// busy reports whether the machine gave so little time to a run that its times prove
+// little either way: stalls can be felt in a quarter of it.
+func (o *outcome) busy() bool { return o.disturbed() >= o.stopped/4 }
+
+// excused reports whether an answer by policy is down to a stall of the machine:
+// one in the time of the call, or one that made its node stop waiting.
+func (o *outcome) excused(a *answer) bool {
+	return o.stalled(a.at, a.end()) || slices.ContainsFunc(o.outages(a.node), func(out outage) bool {
+		return out.from <= a.end() && a.at <= out.to && o.causeless(out) && a.at <= o.feltUntil(out)
+	})
+}
+
+// causeless reports whether an outage began in a stall, and not in the fault.
+func (o *outcome) causeless(out outage) bool {
+	during := out.from >= o.began && out.from <= o.ready && o.expect.down != never
+	return !during && o.stalled(out.from, out.from)
+}
+
+// feltUntil is when an outage that began in a stall must be over: two ticks after
+// the stall, for it may have cost the first probe, and after what the breaker stays
+// open at least. A stall that comes until then may cost a probe as well.
+func (o *outcome) feltUntil(out outage) time.Duration {
+	until := out.from + out.hold + twoTicks(o)
+	for _, s := range o.stalls {
+		if s.from <= until && s.to >= out.from {
+			until = max(until, s.to+twoTicks(o))
+		}
+	}
+	return until
+}
+
+// recoveredInTime reports whether an outage of the fault ended when it was due. It
+// may have ended later by twice what the machine has stood still since the store was
+// ready, as the tick and then the probe may each be late, and by a tick, if a stall
+// cost a probe.
+func (o *outcome) recoveredInTime(out outage, due time.Duration) bool {
+	if still := o.stoodStill(o.ready, out.to); still > 0 {
+		due += 2*still + o.tick
+	}
+	return out.ended && out.to <= due
+}
