@@ -94,6 +94,31 @@ func TestStallsAreExcusedByAmount(t *testing.T) {
 	}
 }
 
+// A call waits for a server and then for its own process: what both were late counts
+// together, and while the fault lasts the server itself is not asked.
+func TestTimersAndServersAreLateTogether(t *testing.T) {
+	for _, c := range []struct {
+		timers, other, server time.Duration
+		at                    time.Duration
+		stalled               bool
+	}{
+		{6 * ms, 0, 0, 500 * ms, false},
+		{11 * ms, 0, 0, 500 * ms, true},
+		{6 * ms, 6 * ms, 0, 500 * ms, true},
+		{6 * ms, 0, 6 * ms, 500 * ms, true},
+		{6 * ms, 0, 6 * ms, 1500 * ms, false},
+		{6 * ms, 6 * ms, 0, 1500 * ms, true},
+	} {
+		o := sound()
+		stillAt(o, c.at, c.timers)
+		o.others, o.pings = []late{{c.at, c.other}}, []late{{c.at, c.server}}
+		o.sort()
+		if got := o.stalled(c.at+50*ms, c.at+50*ms); got != c.stalled || o.stalled(c.at+200*ms, c.at+200*ms) {
+			t.Errorf("%+v: stalled %v", c, got)
+		}
+	}
+}
+
 // A run on a busy machine is played again if times are all that it breaks.
 func TestBusyRunsArePlayedAgain(t *testing.T) {
 	for name, c := range map[string]struct {

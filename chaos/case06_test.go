@@ -67,7 +67,7 @@ func quantile(list []time.Duration, p float64) time.Duration {
 func TestCase06NoStormAfterAStall(t *testing.T) {
 	r := &run{t: t, fault: fault{name: "calls after a stall"}, began: time.Now()}
 	r.server = redistest.Start(t, userArgs...)
-	r.admin = r.patient(r.server.Addr, "", "")
+	r.admin = patient(r.t, r.server.Addr, "", "")
 	setup := usualFleet(r.began, r.connect)
 	asFleet(func() { r.fleet = setup.start(t) })
 	stop := make(chan struct{})

@@ -34,6 +34,7 @@ type outcome struct {
 	samples  []sample
 	logs     []logLine
 	stats    []hybrid.Stats // of each node, at the end
+	servers  []late         // pings for which the fault is not to blame, in order of time
 	stalls   []stall        // of the machine, in order of time
 
 	clientsBefore, clientsAfter int // connections, as the server counts them; 0: nobody asked it
@@ -67,16 +68,26 @@ func (o *outcome) sort() {
 	slices.SortStableFunc(o.others, func(a, b late) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(o.events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(o.logs, func(a, b logLine) int { return cmp.Compare(a.at, b.at) })
+	o.servers = o.findServers()
 	o.stalls = o.findStalls()
 }
 
 // worstControl returns by how much a timer was late at worst between two times.
-func (o *outcome) worstControl(from, to time.Duration) (worst time.Duration) {
-	i, _ := slices.BinarySearchFunc(o.controls, from, func(l late, at time.Duration) int { return cmp.Compare(l.at, at) })
-	for ; i < len(o.controls) && o.controls[i].at-o.controls[i].by <= to; i++ {
-		worst = max(worst, o.controls[i].by)
+func (o *outcome) worstControl(from, to time.Duration) time.Duration {
+	return worst(o.controls, from, to)
+}
+
+// worst is the longest lateness of a list between two times. One that began before
+// their end may have ended after others that began later.
+func worst(list []late, from, to time.Duration) (by time.Duration) {
+	const longest = 250 * time.Millisecond
+	i, _ := slices.BinarySearchFunc(list, from, func(l late, at time.Duration) int { return cmp.Compare(l.at, at) })
+	for ; i < len(list) && list[i].at <= to+longest; i++ {
+		if list[i].at-list[i].by <= to {
+			by = max(by, list[i].by)
+		}
 	}
-	return worst
+	return by
 }
 
 // lateness is by how much a timer was late at worst around a time.

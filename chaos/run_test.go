@@ -109,7 +109,7 @@ func play(t testing.TB, f fault) *outcome {
 	r := &run{t: t, fault: f, began: time.Now()}
 	r.server = redistest.Start(t, append(userArgs[:len(userArgs):len(userArgs)], f.args...)...)
 	r.other = redistest.Start(t)
-	r.admin = r.patient(r.server.Addr, "", "")
+	r.admin = patient(r.t, r.server.Addr, "", "")
 	if f.prepare != nil {
 		r.must(f.prepare(r))
 	}
@@ -139,7 +139,7 @@ func (r *run) phases() {
 	var answers func() []answer
 	asFleet(func() { answers = l.drive(r.fleet, r.began, stop) })
 	controls := control(r.out.timeout, l.workers*len(r.fleet.nodes), r.began, stop)
-	pinged, others := pings(r.patient(r.server.Addr, "", ""), r.began, stop), pings(r.patient(r.other.Addr, "", ""), r.began, stop)
+	pinged, others := pings(patient(r.t, r.server.Addr, "", ""), r.began, stop), pings(patient(r.t, r.other.Addr, "", ""), r.began, stop)
 	samples := watch(r.fleet, r.began, stop)
 
 	time.Sleep(orDefault(r.fault.calm, longCalm))
@@ -167,7 +167,7 @@ func (r *run) phases() {
 // awaitStore waits until the store takes a write from somebody who comes anew,
 // by the way of a node.
 func (r *run) awaitStore() {
-	rdb := r.patient(r.addr(), user, password)
+	rdb := patient(r.t, r.addr(), user, password)
 	defer rdb.Close()
 	for range 2000 {
 		if rdb.Eval(context.Background(), "return redis.call('set', KEYS[1], 1)", []string{"probe"}).Err() == nil {
@@ -197,10 +197,10 @@ func (r *run) addr() string {
 }
 
 // patient is a client for the test itself: it asks once, and not for long.
-func (r *run) patient(addr, user, password string) *redis.Client {
+func patient(t testing.TB, addr, user, password string) *redis.Client {
 	rdb := redis.NewClient(&redis.Options{Addr: addr, Username: user, Password: password, MaxRetries: -1, DialerRetries: 1,
 		DialTimeout: time.Second, ReadTimeout: 200 * time.Millisecond, PoolSize: 2})
-	r.t.Cleanup(func() { _ = rdb.Close() })
+	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 

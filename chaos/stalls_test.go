@@ -9,31 +9,44 @@ import (
 // This file is what a busy machine excuses. It excuses by amount: what came of a
 // stall may last as long as a stall can be felt, and no longer.
 
-// stall is a time in which something was due and did not happen.
-type stall struct{ from, to time.Duration }
+// stalled reports whether the machine kept fleet and server from their work between
+// two times, or just before, so that calls may be too late for no fault of anybody:
+// timers and a server were late, together, by half of StoreTimeout. A call waits for
+// one after the other, for the server to answer and for its own process to notice;
+// it must get by with the other half.
+func (o *outcome) stalled(from, to time.Duration) bool {
+	return worst(o.servers, from-aftermath, to)+o.worstControl(from-aftermath, to) > o.timeout/2
+}
 
-// leastStall is the lateness that makes a stall: half of what a call may wait for
-// the store. A call waits for two things in a row, the server that is to answer and
-// its own process that is to notice: it is too late for no fault of anybody only if
-// one of them was late by half of its time.
-func (o *outcome) leastStall() time.Duration { return o.timeout / 2 }
+// aftermath is for how long after a stall calls are still late for it: those that
+// queued up in it are answered one after the other.
+const aftermath = 150 * time.Millisecond
 
-// findStalls returns the stalls of timers, of a server that no fault befalls, and of
-// the server itself, but not while the fault lasts, which its pings may meet as well.
-// Those that overlap are one.
-func (o *outcome) findStalls() (joined []stall) {
-	var all []stall
-	add := func(list []late, counts func(late) bool) {
-		for _, l := range list {
-			if l.by > o.leastStall() && counts(l) {
-				all = append(all, stall{l.at - l.by, l.at})
-			}
+// findServers returns how late servers were: one that no fault befalls and the server itself, but not while
+// the fault lasts, which its pings may meet as well.
+func (o *outcome) findServers() []late {
+	all := slices.Clone(o.others)
+	for _, p := range o.pings {
+		if p.at < o.began || p.at-p.by > o.ready {
+			all = append(all, p)
 		}
 	}
-	always := func(late) bool { return true }
-	add(o.controls, always)
-	add(o.others, always)
-	add(o.pings, func(l late) bool { return l.at < o.began || l.at-l.by > o.ready })
+	slices.SortStableFunc(all, func(a, b late) int { return cmp.Compare(a.at, b.at) })
+	return all
+}
+
+// stall is a time in which something was due and did not happen, by a quarter of
+// StoreTimeout or more.
+type stall struct{ from, to time.Duration }
+
+// findStalls returns the stalls of timers and servers. Those that overlap are one.
+func (o *outcome) findStalls() (joined []stall) {
+	var all []stall
+	for _, l := range slices.Concat(o.controls, o.servers) {
+		if l.by > o.timeout/4 {
+			all = append(all, stall{l.at - l.by, l.at})
+		}
+	}
 	slices.SortFunc(all, func(a, b stall) int { return cmp.Compare(a.from, b.from) })
 	for _, s := range all {
 		if n := len(joined); n > 0 && s.from <= joined[n-1].to {
@@ -51,15 +64,6 @@ func (o *outcome) stoodStill(from, to time.Duration) (total time.Duration) {
 		total += max(0, min(s.to, to)-max(s.from, from))
 	}
 	return total
-}
-
-// aftermath is for how long after a stall calls are still late for it: those that
-// queued up in it are answered one after the other.
-const aftermath = 150 * time.Millisecond
-
-// stalled reports whether the machine stood still between two times, or just before.
-func (o *outcome) stalled(from, to time.Duration) bool {
-	return slices.ContainsFunc(o.stalls, func(s stall) bool { return s.to >= from-aftermath && s.from <= to })
 }
 
 // disturbed is how much of a run stalls can be felt in.
@@ -92,11 +96,11 @@ func (o *outcome) causeless(out outage) bool {
 
 // feltUntil is when an outage that began in a stall must be over: two ticks after
 // the stall, for it may have cost the first probe, and after what the breaker stays
-// open at least. A stall that comes until then may cost a probe as well.
+// open at least. A long stall that comes until then may cost a probe as well.
 func (o *outcome) feltUntil(out outage) time.Duration {
 	until := out.from + out.hold + twoTicks(o)
 	for _, s := range o.stalls {
-		if s.from <= until && s.to >= out.from {
+		if s.to-s.from > o.timeout/2 && s.from <= until && s.to >= out.from {
 			until = max(until, s.to+twoTicks(o))
 		}
 	}
@@ -108,8 +112,8 @@ func (o *outcome) feltUntil(out outage) time.Duration {
 // ready, as the tick and then the probe may each be late, and by a tick, if a stall
 // cost a probe.
 func (o *outcome) recoveredInTime(out outage, due time.Duration) bool {
-	if still := o.stoodStill(o.ready, out.to); still > 0 {
-		due += 2*still + o.tick
+	if o.stalled(o.ready, out.to) {
+		due += 2*o.stoodStill(o.ready, out.to) + o.tick
 	}
 	return out.ended && out.to <= due
 }

@@ -62,7 +62,7 @@ func playOnce(t *testing.T, play func(testing.TB) *topologyRun) (unproved []stri
 // runOn starts a fleet with this load.
 func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func(node int) redis.UniversalClient) *topologyRun {
 	t.Helper()
-	clients := warmed(t, connect)
+	clients, other := warmed(t, connect), redistest.Start(t) // which no fault befalls
 	began := time.Now()
 	setup := usualFleet(began, func(node int) redis.UniversalClient { return clients[node] })
 	setup.limit = limit
@@ -76,10 +76,11 @@ func runOn(t testing.TB, name string, l load, limit hybrid.Limit, connect func(n
 	var answers func() []answer
 	asFleet(func() { answers = l.drive(r.fleet, began, stop) })
 	controls, samples := control(defaultTimeout, 4, began, stop), watch(r.fleet, began, stop)
+	others := pings(patient(t, other.Addr, "", ""), began, stop)
 	r.keep = func() {
 		r.out.stopped = r.now()
 		close(stop)
-		r.out.answers, r.out.controls, r.out.samples = answers(), controls(), samples()
+		r.out.answers, r.out.controls, r.out.samples, r.out.others = answers(), controls(), samples(), others()
 		r.fleet.awaitUp() // a busy machine may have stopped it just now
 		r.out.events, r.out.logs, r.out.stats = r.fleet.heard(), r.fleet.logged(), r.fleet.stats()
 		r.out.sort()
