@@ -122,11 +122,22 @@ var codes = []string{
 	"TRYAGAIN", "CROSSSLOT", "NOREPLICAS", "MISCONF", "NOSCRIPT", "WRONGTYPE", "UNBLOCKED", "EXECABORT", "NOPROTO", "DENIED",
 }
 
+// replyTexts are replies whose code is none, or not theirs.
+var replyTexts = []struct{ text, cause string }{
+	{"max number of clients", "reply max clients"},
+	{"unauthenticated", "reply NOAUTH"}, // to a call that is too long for a stranger
+	{"can't run this command", "reply NOPERM"},
+	{"can't access at least one of the keys", "reply NOPERM"},
+	{"cluster support disabled", "no cluster"},
+}
+
 // replyCause returns the code of an error reply. Redis before 7 puts the code of
 // a command that a script made behind words of its own.
 func replyCause(text string) string {
-	if strings.Contains(text, "max number of clients") {
-		return "reply max clients"
+	for _, known := range replyTexts {
+		if strings.Contains(text, known.text) {
+			return known.cause
+		}
 	}
 	for word := range strings.FieldsSeq(text) {
 		for _, code := range codes {

@@ -65,6 +65,9 @@ func TestCauses(t *testing.T) {
 
 		{reply("MOVED 123 10.0.0.1:6379"), "reply MOVED"},
 		{reply("NOPERM User alice has no permissions to run the 'evalsha' command"), "reply NOPERM"},
+		{reply("ERR The user executing the script can't run this command or subcommand script: f0, on @user_script:17."), "reply NOPERM"},
+		{reply("ERR Protocol error: unauthenticated multibulk length"), "reply NOAUTH"},
+		{reply("ERR This instance has cluster support disabled"), "no cluster"},
 		{reply("WRONGPASS invalid username-password pair or user is disabled."), "reply WRONGPASS"},
 		{reply("OOM command not allowed when used memory > 'maxmemory'."), "reply OOM"},
 		{reply("ERR Error running script (call to f_1): @user_script:7: -OOM command not allowed"), "reply OOM"},

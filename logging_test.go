@@ -122,7 +122,7 @@ func TestLogsTellNoSecrets(t *testing.T) {
 	wantLines(t, lines,
 		`field=redis.Options.PoolSize value=1`,
 		`an account in Redis cannot be used; its requests follow the failure policy" limiter=api cause="reply WRONGTYPE"`,
-		`LimitFor gave no valid limit; the limiter's own holds" panic=*errors.errorString`,
+		`LimitFor gave no valid limit; the limiter's own holds" limiter=api panic=*errors.errorString`,
 		`Redis does not answer; limiters follow their failure policy" cause="connection refused"`,
 		`a hook panicked" type=string`)
 	for _, line := range lines {

@@ -41,7 +41,7 @@ type LimiterStats struct {
 
 	InvalidTiers uint64 // answers of LimitFor that were no limit
 	Keys         int    // keys remembered now
-	Fleet        int    // live nodes, as last heard
+	Fleet        int    // live nodes, as last heard of Redis, whatever Options.Servers says; 0 before that
 }
 
 func (s *LimiterStats) add(o LimiterStats) {

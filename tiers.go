@@ -63,6 +63,6 @@ func (t *tiers) limitFor(key string) (limit Limit, ok bool) {
 func (t *tiers) bad(what string, why any) {
 	t.lim.core.Counts.InvalidTiers.Add(1)
 	t.badOnce.Do(func() {
-		t.lim.node.opts.Logger.Warn("hybrid: LimitFor gave no valid limit; the limiter's own holds", what, why)
+		t.lim.node.opts.Logger.Warn("hybrid: LimitFor gave no valid limit; the limiter's own holds", "limiter", t.lim.Name(), what, why)
 	})
 }

@@ -4,6 +4,7 @@
 //	Settle ──EVALSHA settle.lua──▶ Redis   a batch of accounts, what nodes report and ask
 //	Take, Peek, Reset ──▲                  one account, no slice
 //	Heartbeat, Leave ──EVALSHA, ZREM──▶    the fleet of a limiter
+//	Probe ──EVALSHA settle.lua──▶          whether a part of Redis settles
 //	Mark, Marks ──ZADD, ZRANGEBYSCORE──▶   accounts whose tokens are stuck in slices
 //
 // A [Store] can be used alone: a limiter whose every decision asks Redis. The

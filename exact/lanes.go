@@ -7,9 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/slice"
 )
 
 // Lanes divide the accounts into parts of which one server may have each alone, so
@@ -76,28 +77,38 @@ func (s *Store) Lane(account string) int {
 // FleetLane returns the lane of a limiter's fleet.
 func (s *Store) FleetLane(limiter string) int { return s.Lane(s.membersKey(limiter)) }
 
-// probeTTL is how long a probe leaves a trace.
-const probeTTL = time.Second
+// probeRule is the limit of the account that a probe settles, which lives for a
+// millisecond.
+var probeRule = slice.Rule{Burst: 1000, Rate: 1e-3}
 
 var errShardDown = errors.New("hybrid: the ring has taken the shard out")
 
-// Probe finds out whether the server of a lane executes scripts that write.
+// Probe settles an account of the lane that nobody uses, with a write: it fails where
+// settles fail.
 func (s *Store) Probe(ctx context.Context, lane int) error {
-	c := newCall(heartbeatScript, 1, 2)
-	key := s.prefix + ":{}p1:"
+	e := &slice.Settle{Account: s.prefix + ":{}p1:", Rule: probeRule, Usage: slice.Usage{Needs: []slice.Need{{Cost: 1, Count: 1}}}}
 	if s.lanes.slotted {
-		key = s.lanes.probes[lane]
+		e.Account = s.lanes.probes[lane]
 	}
-	c.args = append(c.args, key, "probe", probeTTL.Milliseconds())
+	c := settleCall([]*slice.Settle{e})
+	if err := s.runIn(ctx, lane, c); err != nil {
+		return err
+	}
+	readReply([]*slice.Settle{e}, c)
+	return e.Err
+}
+
+// runIn executes a call in a lane, which of a Ring the key does not choose.
+func (s *Store) runIn(ctx context.Context, lane int, c *call) error {
 	ring, ok := s.rdb.(*redis.Ring)
 	if !ok {
 		s.run(ctx, []*call{c})
-		return c.err
+		return nil
 	}
 	for _, shard := range ring.GetShardClients() {
 		if s.lanes.byAddr[shard.Options().Addr] == lane {
 			runOn(ctx, shard, []*call{c})
-			return c.err
+			return nil
 		}
 	}
 	return fmt.Errorf("%w: %d", errShardDown, lane)

@@ -33,8 +33,9 @@ func (s *Store) Heartbeat(ctx context.Context, member string, ttl time.Duration,
 
 // readFleet decodes {joined, member...}.
 func readFleet(f *slice.Fleet, c *call) {
-	f.Members, f.Joined, f.Err, f.Lone = nil, false, c.err, false
+	f.Members, f.Joined, f.Err, f.Lone, f.Refused = nil, false, c.err, false, false
 	if f.Err != nil {
+		f.Refused = isReply(f.Err)
 		f.Lone = strings.Contains(f.Err.Error(), "WRONGTYPE") // Redis 6 puts it behind words of its own
 		return
 	}

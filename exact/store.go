@@ -39,7 +39,7 @@ func New(rdb redis.UniversalClient, opts *Options) (*Store, error) {
 		s.prefix = opts.Prefix
 	}
 	if len(s.prefix) > 200 || strings.ContainsFunc(s.prefix, badInPrefix) {
-		return nil, fmt.Errorf("%w: Prefix %q, allowed 1 to 200 bytes without braces and control characters", ErrInvalidOption, s.prefix)
+		return nil, fmt.Errorf("%w: Options.Prefix: %q, allowed 1 to 200 bytes without braces and control characters", ErrInvalidOption, s.prefix)
 	}
 	s.divide()
 	return s, nil

@@ -8,6 +8,7 @@ type Fleet struct {
 	Members []string // live member names in ascending order, this node's own included
 	Joined  bool     // this heartbeat made a registration: the node was new, or its last one had lapsed
 	Err     error
+	Refused bool // the store is there, and refused: perhaps this alone, for want of a right
 	Lone    bool // the store is well and refused this registry alone: a key of the wrong type
 }
 

@@ -24,13 +24,15 @@ func (a *Account) act(now int64) {
 		return
 	}
 	if down {
-		a.lim.s.agenda.set(a, now+a.lim.s.dice.jitter(int64(ProbeInterval)))
+		a.lim.s.agenda.set(a, now+a.lim.s.dice.jitter(a.lim.s.agenda.downtime()))
 		return
 	}
 	marked := c.lease.Marked()
 	switch {
 	case a.spent():
 		a.lapse()
+	case c.outgrown:
+		a.attempt(intent{kind: giveBack}, now)
 	case c.saturated && !marked:
 		a.keepPace(now)
 	case c.charged != 0 || c.fallback != 0:
@@ -122,6 +124,8 @@ func (a *Account) schedule(now int64) {
 		c.charged, c.fallback = 0, 0
 	}
 	switch {
+	case c.outgrown:
+		due = now + a.lim.s.dice.jitter(int64(ProbeInterval))
 	case c.saturated && !c.lease.Marked():
 		due = max(c.next, now+1)
 	case c.charged != 0 || c.fallback != 0:

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"math"
 	"sync"
+	"time"
 )
 
 // agenda is the accounts that need the loop's attention at some moment, the
@@ -51,11 +52,14 @@ func (g *agenda) plan(a *Account, due int64) {
 	}
 }
 
-// take removes and returns what is due, and when the next is.
+// mostDue is how much is taken at once: requests wait for the lock meanwhile.
+const mostDue = 256
+
+// take removes and returns what is due, or a part of it, and when the next is.
 func (g *agenda) take(now int64) (due []*Account, next int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for len(g.heap) > 0 && g.heap[0].due <= now {
+	for len(g.heap) > 0 && g.heap[0].due <= now && len(due) < mostDue {
 		due = append(due, heap.Pop(&g.heap).(item).account)
 	}
 	g.next = math.MaxInt64
@@ -63,6 +67,13 @@ func (g *agenda) take(now int64) (due []*Account, next int64) {
 		g.next = g.heap[0].due
 	}
 	return due, g.next
+}
+
+// downtime is how long an account is left alone while the store is down: long
+// enough that looking at all of them takes little of a core.
+func (g *agenda) downtime() int64 {
+	const perAccount = int64(20 * time.Microsecond)
+	return max(int64(ProbeInterval), int64(g.len())*perAccount)
 }
 
 func (g *agenda) len() int {

@@ -10,8 +10,8 @@ import (
 // least three calls have failed, the first of them made twice the time ago that
 // a call may wait, and none has succeeded since; or when more than ten calls, and
 // one in twenty, of the running second took longer than that time: such a store
-// turns every wait into a failure. While it is open nobody waits; the heartbeat
-// alone probes, and its first answer in time closes it. One that opens again soon
+// turns every wait into a failure. While it is open nobody waits; the syncer alone
+// probes, and the first answer in time closes it. One that opens again soon
 // after it closed stays open for longer each time: a store that answers probes and
 // little else must not turn all the time.
 type breaker struct {
@@ -49,8 +49,7 @@ func (b *breaker) succeeded(now, took int64) {
 		return
 	}
 	b.failed, b.cause = 0, nil
-	b.count(now, false)
-	if now-b.openedAt >= b.hold {
+	if !b.count(now, false) && now-b.openedAt >= b.hold {
 		b.turn(false, now, nil)
 	}
 }
@@ -72,8 +71,8 @@ func (b *breaker) failing(now int64, err error) {
 }
 
 // count keeps the number of slow calls of the running second and judges a
-// second when it is over. The caller holds mu.
-func (b *breaker) count(now int64, slow bool) {
+// second when it is over; it reports whether that opened it. The caller holds mu.
+func (b *breaker) count(now int64, slow bool) (opened bool) {
 	if s := now / int64(time.Second); s != b.second {
 		b.second, b.calls, b.slow = s, 0, 0
 	}
@@ -82,8 +81,10 @@ func (b *breaker) count(now int64, slow bool) {
 		b.slow++
 	}
 	if b.calls >= leastSample && b.slow > max(b.calls/slowPart, leastSlow) {
+		opened = !b.open.Load()
 		b.turn(true, now, errSlow)
 	}
+	return opened
 }
 
 // turn sets the state and reports a change, once. The caller holds mu; changed

@@ -213,3 +213,20 @@ func TestFlappingIsDamped(t *testing.T) {
 		t.Error("a store that was well for 2 s is not believed")
 	}
 }
+
+// The call that shows that a store is too slow may itself be quick: it does not take
+// back what it has shown.
+func TestTheLastCallOfASlowSecondMayBeQuick(t *testing.T) {
+	b, at := newBench(), time.Second
+	for range leastSlow + 1 {
+		b.ok(at, 21*time.Millisecond)
+		at += time.Millisecond
+	}
+	for range leastSample - leastSlow - 1 {
+		b.ok(at, time.Millisecond)
+		at += time.Millisecond
+	}
+	if len(b.turns) != 1 || !b.open.Load() {
+		t.Errorf("turned %v", b.turns)
+	}
+}

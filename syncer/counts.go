@@ -78,8 +78,14 @@ func (l *Limiter) Keys() int { return l.table.Len() }
 // Name returns the limiter's name.
 func (l *Limiter) Name() string { return l.name }
 
-// Fleet returns M, the live nodes of the limiter as last heard.
-func (l *Limiter) Fleet() int { return l.history.M() }
+// Fleet returns the live nodes of the limiter as last heard; 0 before that.
+func (l *Limiter) Fleet() int {
+	roster := l.roster.Load()
+	if roster == nil {
+		return 0
+	}
+	return len(*roster)
+}
 
 // Evictions returns how many keys were forgotten because of MaxKeys.
 func (s *Syncer) Evictions() uint64 { return s.ring.Evictions() }

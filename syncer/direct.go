@@ -28,7 +28,7 @@ func (a *Account) PutBack(n int64) (ok bool) { return a.giveBack(n, 0) }
 func (a *Account) giveBack(n, pays int64) (ok bool) {
 	return a.adjust(float64(-n), pays, func() bool {
 		c := a.contact
-		return c != nil && c.lease.GiveBack(&a.Cell, n, &a.lim.s.Dead)
+		return c != nil && (c.lease.GiveBack(&a.Cell, n, &a.lim.s.Dead) || a.forgive(n))
 	})
 }
 
@@ -39,17 +39,22 @@ func (a *Account) PutBackFloor(n int64) (ok bool) {
 
 // PutBackFallback is PutBack of an admission by the failure policy.
 func (a *Account) PutBackFallback(n int64) (ok bool) {
-	return a.adjust(float64(-n), 0, func() bool {
-		c := a.contact
-		if c == nil || c.fallback < float64(n) {
-			return false
-		}
-		c.fallback -= float64(n)
-		if now := a.lim.s.Now(); c.bucketAt != 0 {
-			c.bucket.Put(now, n, a.fallbackSize(now))
-		}
-		return true
-	})
+	return a.adjust(float64(-n), 0, func() bool { return a.contact != nil && a.forgive(n) })
+}
+
+// forgive takes n tokens out of what the failure policy has admitted and nobody has
+// been charged for yet; false if there are not as many. A refund that went to the
+// store instead would give back what is not charged in full. The caller holds mu.
+func (a *Account) forgive(n int64) bool {
+	c := a.contact
+	if c.fallback < float64(n) {
+		return false
+	}
+	c.fallback -= float64(n)
+	if now := a.lim.s.Now(); c.bucketAt != 0 {
+		c.bucket.Put(now, n, a.fallbackSize(now))
+	}
+	return true
 }
 
 // adjust changes the account by tokens, locally if it can be done; otherwise

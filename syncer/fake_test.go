@@ -12,7 +12,10 @@ import (
 	"github.com/hybridlimit/hybrid/slice"
 )
 
-var errGone = errors.New("connection refused")
+var (
+	errGone   = errors.New("connection refused")
+	errDenied = errors.New("NOPERM this user has no permissions to run the 'zadd' command")
+)
 
 // fake is the store of these tests: a faithful one in memory, and every way to
 // go wrong that the tests need. Its clock is the bubble's.
@@ -101,7 +104,7 @@ func (f *fake) Heartbeat(ctx context.Context, member string, ttl time.Duration, 
 	if beat != nil {
 		if err := beat(); err != nil {
 			for _, fl := range fleets {
-				fl.Err = err
+				fl.Err, fl.Refused = err, errors.Is(err, errDenied)
 			}
 			return
 		}

@@ -30,7 +30,7 @@ func (a *Account) fall(n, now int64) Verdict {
 	switch a.lim.policy {
 	case FailOpen:
 		v.Allowed = true
-		c.fallback = min(c.fallback+float64(n), float64(a.Plan().Burst)/a.fleetLately(now))
+		c.fallback += float64(n) // charged up to the node's share: see charge
 	case FailClosed:
 		v.Retry = ProbeInterval
 	default:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/hybridlimit/hybrid/slice"
 )
 
 // Sharded is a Store of which parts may fail alone, such as the shards of a
@@ -20,13 +22,19 @@ type Sharded interface {
 	Probe(ctx context.Context, lane int) error
 }
 
-// whole is a Store in one part.
-type whole struct{}
+// whole is a Store in one part, of which nothing is known but that it is a Store.
+type whole struct{ store Store }
 
-func (whole) Lanes() int                       { return 1 }
-func (whole) Lane(string) int                  { return 0 }
-func (whole) FleetLane(string) int             { return 0 }
-func (whole) Probe(context.Context, int) error { return nil } // asked where there is no limiter: nothing is at stake
+func (whole) Lanes() int           { return 1 }
+func (whole) Lane(string) int      { return 0 }
+func (whole) FleetLane(string) int { return 0 }
+
+// Probe registers in a fleet of nobody's.
+func (w whole) Probe(ctx context.Context, _ int) error {
+	f := &slice.Fleet{}
+	w.store.Heartbeat(ctx, "probe", time.Second, []*slice.Fleet{f})
+	return f.Err
+}
 
 // lane is the way to one part of the store. It has a line of settles, a breaker
 // and heartbeats of its own: what hangs or fails there is nobody else's matter.
@@ -69,7 +77,11 @@ func (s *Syncer) laneOf(limiter, key string) *lane {
 	if len(s.lanes) == 1 {
 		return s.lanes[0]
 	}
-	return s.lanes[s.shards.Lane(s.store.Account(limiter, key))%len(s.lanes)]
+	lane := s.shards.Lane(s.store.Account(limiter, key))
+	if lane < 0 || lane >= len(s.lanes) {
+		lane = 0
+	}
+	return s.lanes[lane]
 }
 
 // lane returns the way that a settle would go now. It may change: of one under way,

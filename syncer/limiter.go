@@ -153,11 +153,14 @@ func (a *Account) forgetDenial(now int64) {
 	if c := a.contact; c != nil {
 		c.saturated, c.promise = false, 0
 		a.forget(now)
-		if a.Plan().Never && !c.inflight {
+		if a.Plan().Never && (!c.inflight || c.lazy) { // of what is queued for later nothing has been said yet
 			a.stop(now)
 		}
-		if !a.attempt(intent{kind: giveBack}, now) {
-			c.outgrown = c.inflight // the settle that is queued, or the next, gives it back
+		if !a.attempt(intent{kind: giveBack}, now) && (c.inflight || c.lease.Holds()) {
+			c.outgrown = true // the settle that is queued, or the next, gives it back
+			if !c.inflight {
+				a.lim.s.agenda.set(a, now+a.lim.s.dice.jitter(int64(ProbeInterval)))
+			}
 		}
 		return
 	}

@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -32,7 +33,7 @@ type members struct {
 func (m *members) soon() { m.due.Store(0) }
 
 // tick sends a heartbeat if one is due. While the breaker is open each tick
-// sends one, jittered: it is the probe that closes the breaker.
+// probes, jittered: only that closes the breaker.
 func (m *members) tick(now int64) {
 	if now < m.due.Load() || !m.beating.CompareAndSwap(false, true) {
 		return
@@ -57,13 +58,15 @@ func (m *members) wait(now int64) time.Duration {
 const fleetsPerBeat = 32
 
 // beat registers this node with all fleets of its part and takes over what they
-// look like. A part that is down and has none is probed without.
+// look like; where the part is down, once a probe has found it back.
 func (m *members) beat() {
-	limiters := m.limiters()
-	if len(limiters) == 0 && m.lane.down() {
+	if m.lane.down() {
 		m.call(func(ctx context.Context, _ int64) error { return m.s.shards.Probe(ctx, m.lane.index) })
 	}
-	for part := range slices.Chunk(limiters, fleetsPerBeat) {
+	if m.lane.down() {
+		return
+	}
+	for part := range slices.Chunk(m.limiters(), fleetsPerBeat) {
 		m.call(func(ctx context.Context, sentAt int64) error { return m.register(ctx, part, sentAt) })
 	}
 }
@@ -88,10 +91,15 @@ func (m *members) call(do func(ctx context.Context, sentAt int64) error) {
 	case err == nil:
 		m.lane.answered(sentAt, now)
 		s.warnSlow(now - sentAt)
+	case errors.Is(err, errRefused):
+		// Settles may be executed all the same, and if not they will say so.
 	case inTime:
 		b.failing(now, err)
 	}
 }
+
+// errRefused is a heartbeat that the store answered and did not execute.
+var errRefused = errors.New("hybrid: the heartbeat was refused")
 
 // register sends one heartbeat. It fails if no fleet's answer says that the store
 // is there: one that cannot be read alone says nothing of the others.
@@ -101,9 +109,10 @@ func (m *members) register(ctx context.Context, limiters []*Limiter, sentAt int6
 		fleets[i] = &slice.Fleet{Limiter: l.name}
 	}
 	m.s.store.Heartbeat(ctx, m.s.cfg.Member, memberTTL, fleets)
-	answered := false
+	answered, refused := false, false
 	for i, f := range fleets {
 		answered = answered || f.Err == nil || f.Lone
+		refused = refused || f.Refused
 		if f.Err != nil {
 			err = f.Err
 			m.refused(limiters[i], sentAt, err)
@@ -112,8 +121,11 @@ func (m *members) register(ctx context.Context, limiters []*Limiter, sentAt int6
 		limiters[i].refusals.Store(nil)
 		limiters[i].joined(f, sentAt, m.s.Now())
 	}
-	if answered {
+	switch {
+	case answered:
 		return nil
+	case refused:
+		return errRefused
 	}
 	return err
 }

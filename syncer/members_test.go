@@ -16,14 +16,14 @@ var floored = Dial{Over: 0.5, Slices: true}
 func TestTheFleetIsCounted(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		l := w.limiter(bucket(100, time.Second), strict)
-		equal(t, "before the first heartbeat", l.Fleet(), 1)
+		equal(t, "before the first heartbeat", l.history.M(), 1)
 		w.store.join("l", "other")
 		time.Sleep(1500 * time.Millisecond)
-		equal(t, "with another", l.Fleet(), 2)
+		equal(t, "with another", l.history.M(), 2)
 		time.Sleep(memberTTL - 1500*time.Millisecond)
-		equal(t, "while its registration lasts", l.Fleet(), 2)
+		equal(t, "while its registration lasts", l.history.M(), 2)
 		time.Sleep(2 * time.Second)
-		equal(t, "afterwards", l.Fleet(), 1)
+		equal(t, "afterwards", l.history.M(), 1)
 	})
 }
 
@@ -31,14 +31,17 @@ func TestServersIsTheLeast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newFake(t), func(c *Config) { c.Servers = 3 })
 		l := w.limiter(bucket(100, time.Second), strict)
-		equal(t, "at once", l.Fleet(), 3)
+		equal(t, "at once", l.history.M(), 3)
+		equal(t, "as heard", l.Fleet(), 0)
 		time.Sleep(2 * time.Second)
-		equal(t, "alone", l.Fleet(), 3)
+		equal(t, "alone", l.history.M(), 3)
+		equal(t, "as heard", l.Fleet(), 1)
 		for _, m := range []string{"a", "b", "c"} {
 			w.store.join("l", m)
 		}
 		time.Sleep(2 * time.Second)
-		equal(t, "with three others", l.Fleet(), 4)
+		equal(t, "with three others", l.history.M(), 4)
+		equal(t, "as heard", l.Fleet(), 4)
 		w.end()
 	})
 }
@@ -201,6 +204,20 @@ func TestFloorsAreOffNearTheLimit(t *testing.T) {
 		if n := floorOf(l, "k"); n < 40 {
 			t.Errorf("a floor of %d after a horizon", n)
 		}
+	})
+}
+
+// A user without the right to register has a store all the same, also while no
+// settle shows it because all requests are served from slices.
+func TestRefusedHeartbeatsAreNoOutage(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.store.set(func() { w.store.beat = func() error { return errDenied } })
+		l := w.limiter(bucket(1000, time.Second), exactly)
+		time.Sleep(10 * time.Second)
+		w.must("the first request for long", allow(l, "k", 1), true, byStore)
+		equal(t, "changes of the breaker", len(w.changes()), 0)
+		w.store.set(func() { w.store.beat = nil })
+		time.Sleep(2 * time.Second)
 	})
 }
 

@@ -230,9 +230,12 @@ func (a *Account) charge(u *slice.Usage, plan *Plan, now int64) {
 	if a.floored {
 		u.Charged += plan.FloorShare * a.ownFloor().Owed(now, plan.Floor, &a.lim.history)
 	}
-	if c.bucketAt != 0 {
+	switch {
+	case a.lim.policy == FailOpen:
+		u.Fallback = min(c.fallback, float64(plan.Burst)/a.fleetLately(now))
+	case c.bucketAt != 0:
 		u.Fallback = min(c.fallback, a.fallbackLack(now))
-	} else {
+	default:
 		u.Fallback = c.fallback
 	}
 	c.charged, c.fallback = 0, 0
@@ -292,5 +295,5 @@ func (a *Account) spent() bool {
 func (a *Account) lapse() {
 	a.count(a.lim.s.Now())
 	a.contact.lease.Lapse(&a.Cell)
-	a.contact.counted = 0
+	a.contact.counted, a.contact.outgrown = 0, false
 }

@@ -75,7 +75,7 @@ func New(cfg Config) *Syncer {
 	s := &Syncer{
 		cfg:      cfg,
 		store:    cfg.Store,
-		shards:   whole{},
+		shards:   whole{cfg.Store},
 		start:    time.Now(),
 		ring:     slice.NewRing[*Account](cfg.MaxKeys),
 		limiters: make(map[string]*Limiter),
@@ -166,9 +166,7 @@ func (s *Syncer) sync() {
 		})
 	}
 	for _, l := range s.lanes {
-		if !l.down() {
-			l.dispatch.tick()
-		}
+		l.dispatch.tick() // where the store is down, what waits is refused
 	}
 	// Ticks compare modulo 2^32: a watermark that no lease moves must not fall behind.
 	s.Dead.Pass(slice.TickAt(s.Now()))

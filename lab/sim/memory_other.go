@@ -20,6 +20,11 @@ func executeOther(store *ledger.Store, cmd redis.Cmder) any {
 	ctx, args := context.Background(), cmd.Args()
 	switch cmd.Name() {
 	case "eval", "evalsha":
+		if key, _ := args[3].(string); strings.HasPrefix(key, probePrefix) {
+			probe := decode(args)
+			store.Settle(ctx, probe)
+			return encode(probe)
+		}
 		return heartbeat(store, args)
 	case "zrem":
 		limiter := strings.TrimPrefix(args[1].(string), fleetPrefix)

@@ -168,6 +168,7 @@ const (
 	limiterName   = "api"
 	accountPrefix = "hybrid:{}a1:3:" + limiterName + ":"
 	fleetPrefix   = "hybrid:{}m1:"
+	probePrefix   = "hybrid:{}p1:" // of accounts that only tell whether the store settles
 	marksKey      = "hybrid:{}r1"
 )
 
