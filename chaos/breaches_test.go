@@ -111,7 +111,7 @@ var brokenExcuses = []breach{
 		last(o).took = 50 * ms
 	}},
 	{"nodes recover within two ticks: node 0", func(o *outcome) { // a long recovery, and a short stall in it
-		stillAt(o, 2200*ms, 12*ms)
+		stillAt(o, 2600*ms, 12*ms)
 		o.events[2].at = 2900 * ms
 	}},
 	{"nodes recover within two ticks: node 0", func(o *outcome) { // a hiccup is no stall
