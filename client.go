@@ -70,7 +70,7 @@ const (
 func ofClient(o *redis.Options) clientSettings {
 	return clientSettings{
 		options: "redis.Options",
-		read:    max(o.ReadTimeout, 0), write: max(o.WriteTimeout, 0), bound: true,
+		read:    max(o.ReadTimeout, 0), write: max(o.WriteTimeout, 0), bound: o.ContextTimeoutEnabled,
 		dial: o.DialTimeout, dialPause: o.DialerRetryTimeout,
 		pool: o.PoolSize, active: o.MaxActiveConns, leastPool: mostConns,
 		poolTimeout: o.PoolTimeout,

@@ -94,6 +94,10 @@ func TestRiskySettingsAreLoggedOnce(t *testing.T) {
 		{plain(redis.Options{Limiter: stopper{}}), "redis.Options.Limiter", "set"},
 		{redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{nowhere}, PoolSize: 2}), "redis.Options.PoolSize", "2"},
 
+		{plain(redis.Options{ReadTimeout: -1}), "redis.Options.ReadTimeout", "none"},
+		{plain(redis.Options{ReadTimeout: -2, WriteTimeout: -2}), "redis.Options.ReadTimeout", "none"},
+		{plain(redis.Options{ReadTimeout: time.Minute}), "redis.Options.ReadTimeout", "1m0s"},
+
 		{cluster(redis.ClusterOptions{ReadTimeout: -2}), "redis.ClusterOptions.ReadTimeout", "none"},
 		{cluster(redis.ClusterOptions{ReadTimeout: time.Minute}), "redis.ClusterOptions.ReadTimeout", "1m0s"},
 		{cluster(redis.ClusterOptions{WriteTimeout: -2}), "redis.ClusterOptions.WriteTimeout", "none"},
@@ -139,8 +143,7 @@ func TestSoundSettingsAreNotLogged(t *testing.T) {
 		"universal":        redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{nowhere}}),
 
 		// The library's calls end with their contexts all the same.
-		"client without a timeout":              plain(redis.Options{ReadTimeout: -1, MaxRetries: 100}),
-		"client without deadlines":              plain(redis.Options{ReadTimeout: -2, WriteTimeout: -2}),
+		"client without a timeout, by context":  plain(redis.Options{ReadTimeout: -1, MaxRetries: 100, ContextTimeoutEnabled: true}),
 		"cluster without a timeout, by context": cluster(redis.ClusterOptions{ReadTimeout: -2, ContextTimeoutEnabled: true}),
 		"ring without a timeout, by context":    ring(redis.RingOptions{ReadTimeout: -1, ContextTimeoutEnabled: true}),
 

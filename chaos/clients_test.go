@@ -15,7 +15,8 @@ var clients = []struct {
 	name string
 	set  func(*redis.Options)
 }{
-	{"defaults", func(*redis.Options) {}},
+	{"as recommended", func(*redis.Options) {}},
+	{"without ContextTimeoutEnabled", func(o *redis.Options) { o.ContextTimeoutEnabled = false }},
 	{"ReadTimeout 500ms", func(o *redis.Options) { o.ReadTimeout = 500 * time.Millisecond }},
 	{"DialTimeout 500ms", func(o *redis.Options) { o.DialTimeout = 500 * time.Millisecond }},
 	{"DialerRetries 1", func(o *redis.Options) { o.DialerRetries = 1 }},
@@ -25,7 +26,6 @@ var clients = []struct {
 	{"PoolSize 4", func(o *redis.Options) { o.PoolSize = 4 }},
 	{"PoolSize 100", func(o *redis.Options) { o.PoolSize = 100 }},
 	{"PoolTimeout 100ms", func(o *redis.Options) { o.PoolTimeout = 100 * time.Millisecond }},
-	{"ContextTimeoutEnabled", func(o *redis.Options) { o.ContextTimeoutEnabled = true }},
 	{"MaxRetries -1", func(o *redis.Options) { o.MaxRetries = -1 }},
 	{"no maintenance notices", func(o *redis.Options) {
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -27,7 +27,7 @@ type fault struct {
 	name    string
 	args    []string                   // of the server
 	way     func(*run) route           // of the nodes to the server; nil: straight
-	client  func(*run, *redis.Options) // changes a node's client; nil: default options
+	client  func(*run, *redis.Options) // changes a node's client; nil: as recommended
 	prepare func(*run) error           // before the nodes start; may be nil
 	begin   func(*run) error
 	end     func(*run) error
@@ -181,7 +181,7 @@ func (r *run) awaitStore() {
 
 // connect makes a node's client, with default options but for what the fault changes.
 func (r *run) connect(int) redis.UniversalClient {
-	opts := &redis.Options{Addr: r.addr(), Username: user, Password: password}
+	opts := &redis.Options{Addr: r.addr(), Username: user, Password: password, ContextTimeoutEnabled: true} // as recommended
 	if r.fault.client != nil {
 		r.fault.client(r, opts)
 	}

@@ -128,7 +128,7 @@ func (s *soak) warmUp() {
 
 // connect makes a node's client, which any of the faults may have a hand in.
 func (s *soak) connect(int) redis.UniversalClient {
-	opts := &redis.Options{Addr: s.toxic.addr(), Username: user, Password: password}
+	opts := &redis.Options{Addr: s.toxic.addr(), Username: user, Password: password, ContextTimeoutEnabled: true} // as recommended
 	for _, f := range s.faults {
 		if f.client != nil {
 			f.client(s.run, opts)

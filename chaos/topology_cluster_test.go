@@ -54,7 +54,7 @@ func reshardAndFailOver(t testing.TB) *topologyRun {
 	c.rdb = c.Client(t)
 	c.MayTakeOver(t, false, c.Replicas...) // one failover is to be judged, and not what a busy machine adds
 	r := runOn(t, "cluster, slots move, a primary dies", failoverLoad(), slowly(2500), func(int) redis.UniversalClient {
-		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs()})
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: c.Addrs(), ContextTimeoutEnabled: true})
 	})
 	time.Sleep(time.Second)
 	from := r.now()

@@ -24,7 +24,7 @@ func startRing(t testing.TB) *ringUnderTest {
 }
 
 func (r *ringUnderTest) connect() *redis.Ring {
-	return redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": r.servers[0].Addr, "b": r.servers[1].Addr}})
+	return redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": r.servers[0].Addr, "b": r.servers[1].Addr}, ContextTimeoutEnabled: true})
 }
 
 // shard is the index of the shard that a key is on, while both are up.

@@ -35,7 +35,7 @@ func TestCase08SentinelFailover(t *testing.T) {
 func failOver(t testing.TB, name string, away func(*redistest.Server) error) *topologyRun {
 	s := redistest.StartSentinels(t, 2, 3, keepsData...)
 	r := runOn(t, "sentinel, primary "+name, failoverLoad(), slowly(2500), func(int) redis.UniversalClient {
-		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Master, SentinelAddrs: s.Addrs()})
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Master, SentinelAddrs: s.Addrs(), ContextTimeoutEnabled: true})
 	})
 	stale := severed(t, s)
 	r.out.began = r.now()

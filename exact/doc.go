@@ -18,9 +18,8 @@
 // retries (on by default in go-redis) are switched off for these commands,
 // redirections of a cluster are followed.
 //
-// A call ends with its context's deadline, whatever the client's timeouts are (one
-// that had to bring the script along after twice the time at most), unless a cluster
-// redirects it or the client is of a kind of somebody's own.
+// A call ends with its context if the client has ContextTimeoutEnabled, which is not
+// the default, and otherwise lasts as long as the client lets it.
 //
 // Out of scope: batching over time and breakers.
 package exact

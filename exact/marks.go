@@ -31,7 +31,7 @@ func (s *Store) Mark(ctx context.Context, marks []slice.Mark) error {
 		members[i] = redis.Z{Score: float64(m.At), Member: strconv.FormatInt(m.Cost, 10) + ":" + m.Account}
 		newest = max(newest, m.At)
 	}
-	_, err := s.bounded(ctx).Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	_, err := s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		pipe.ZAdd(ctx, key, members...)
 		pipe.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(newest-markTTL.Microseconds(), 10))
 		pipe.ZRemRangeByRank(ctx, key, 0, -maxMarks-1)
@@ -48,7 +48,7 @@ func (s *Store) Marks(ctx context.Context, since int64, most int) ([]slice.Mark,
 	if most <= 0 {
 		return nil, nil
 	}
-	members, err := s.bounded(ctx).ZRangeByScoreWithScores(ctx, s.marksKey(), &redis.ZRangeBy{
+	members, err := s.rdb.ZRangeByScoreWithScores(ctx, s.marksKey(), &redis.ZRangeBy{
 		Min: "(" + strconv.FormatInt(since, 10), Max: "+inf", Count: int64(most),
 	}).Result()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -215,13 +216,13 @@ func TestOutcomeOfProxyErrors(t *testing.T) {
 	}
 }
 
-// A client holds a connection for ReadTimeout, 3 s by default, when no reply comes.
-// Who gives a context does not wait for that.
+// A client holds a connection for ReadTimeout, 3 s by default, when no reply comes,
+// unless it is told to look at contexts.
 func TestContextEndsCalls(t *testing.T) {
 	p := redistest.NewProxy(t, redistest.Start(t).Addr)
 	for kind, rdb := range map[string]redis.UniversalClient{
-		"client": redis.NewClient(&redis.Options{Addr: p.Addr}),
-		"ring":   redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": p.Addr}, HeartbeatFrequency: time.Hour}),
+		"client": redis.NewClient(&redis.Options{Addr: p.Addr, ContextTimeoutEnabled: true}),
+		"ring":   redis.NewRing(&redis.RingOptions{ContextTimeoutEnabled: true, Addrs: map[string]string{"a": p.Addr}, HeartbeatFrequency: time.Hour}),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			defer rdb.Close()
@@ -261,4 +262,45 @@ func TestContextEndsCalls(t *testing.T) {
 func settled(s *Store, e *slice.Settle) slice.Outcome {
 	s.Settle(context.Background(), []*slice.Settle{e})
 	return e.Outcome
+}
+
+// seen is a hook that counts what passes it: a tracer, say.
+type seen struct{ calls atomic.Int64 }
+
+func (s *seen) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *seen) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		s.calls.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (s *seen) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		s.calls.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+// Hooks that users have put on their client see every call of the library; a copy
+// of the client (WithTimeout) would not have them.
+func TestHooksOfTheClientSeeEveryCall(t *testing.T) {
+	rdb, hook := redistest.Start(t).Client(t), &seen{}
+	s := newStore(t, rdb)
+	mustRun(t, s, ones(s, 1, "script"))
+	rdb.AddHook(hook)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s.Settle(ctx, ones(s, 65, "k")) // two calls in a pipeline
+	s.Heartbeat(ctx, "m", time.Second, []*slice.Fleet{{Limiter: "api"}})
+	if err := s.Probe(ctx, 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Marks(ctx, 0, 10); err != nil {
+		t.Error(err)
+	}
+	if n := hook.calls.Load(); n < 4 {
+		t.Errorf("the hook saw %d of 4 round trips", n)
+	}
 }

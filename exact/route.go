@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -34,31 +33,6 @@ func (s *Store) run(ctx context.Context, calls []*call) {
 			sendLoaded(ctx, s.rdb, c)
 		}
 	}
-}
-
-// within returns a client over the same connections whose reads and writes end
-// with the context, give or take the time that it took to get one. Unless
-// ContextTimeoutEnabled is set, which is not the default, go-redis looks at no
-// context while it waits for a reply, and holds the connection for ReadTimeout.
-func within(ctx context.Context, client *redis.Client) *redis.Client {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return client
-	}
-	left, own := max(time.Until(deadline), time.Millisecond), client.Options().ReadTimeout
-	if own > 0 && own <= left {
-		return client
-	}
-	return client.WithTimeout(left)
-}
-
-// bounded is the Store's client for commands of its own, within the context
-// where the client is a plain one.
-func (s *Store) bounded(ctx context.Context) redis.UniversalClient {
-	if client, ok := s.rdb.(*redis.Client); ok {
-		return within(ctx, client)
-	}
-	return s.rdb
 }
 
 // runSharded executes the calls on the clients that own their first keys, in parallel.

@@ -69,13 +69,12 @@ func (c *call) loaded() bool {
 	return false
 }
 
-// runOn executes the calls on one client, within the context, in one round trip, and
-// a second time those that met a server without the script. A pipeline is used only on
+// runOn executes the calls on one client, in one round trip, and a second
+// time those that met a server without the script. A pipeline is used only on
 // a plain client: through a cluster client's pipeline, a command that was
 // redirected and then lost keeps the error of the redirection, and would
 // be taken for one that did not run.
 func runOn(ctx context.Context, client *redis.Client, calls []*call) {
-	client = within(ctx, client)
 	sendPipelined(ctx, client, calls)
 	var again []*call
 	for _, c := range calls {

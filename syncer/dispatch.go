@@ -126,7 +126,9 @@ func (d *dispatch) run() {
 		if batch == nil {
 			return
 		}
-		d.send(batch)
+		if !d.send(batch) {
+			return // the call was given up, and its place with it
+		}
 	}
 }
 
@@ -155,6 +157,16 @@ func (d *dispatch) take() []queued {
 	batch := append(d.ready[:waited:waited], d.later[:others]...)
 	d.ready, d.later = d.ready[waited:], d.later[others:]
 	return batch
+}
+
+// replace lets another call take the place of one that was given up.
+func (d *dispatch) replace() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.finish()
+	if len(d.ready) > 0 {
+		d.call()
+	}
 }
 
 // finish ends a goroutine that found nothing to send. The caller holds mu.
@@ -193,13 +205,13 @@ type flight struct {
 	sentAt   int64
 }
 
-// send settles a batch of accounts and applies the replies. While this part of the
-// store is down it sends nothing: what was queued before the outage would hang in it
-// beyond its end.
-func (d *dispatch) send(batch []queued) {
+// send settles a batch of accounts and applies the replies; it reports whether it was
+// not given up before. While this part of the store is down it sends nothing: what was
+// queued before the outage would hang in it beyond its end.
+func (d *dispatch) send(batch []queued) bool {
 	if d.lane.down() {
 		d.refuse(batch)
-		return
+		return true
 	}
 	for _, q := range batch {
 		q.account.replan()
@@ -226,9 +238,11 @@ func (d *dispatch) send(batch []queued) {
 		d.s.store.Settle(ctx, said)
 		d.s.Counts.Calls.Add(1)
 	}
-	if f.landed.CompareAndSwap(false, true) {
-		f.land(said)
+	if !f.landed.CompareAndSwap(false, true) {
+		return false
 	}
+	f.land(said)
+	return true
 }
 
 // refuse ends settles that are not sent. They cost nothing.
@@ -310,7 +324,9 @@ func (f *flight) abandon() {
 }
 
 // lose ends a call without a reply: what it said may have been executed, or may yet.
+// The client may hold it for as long as its timeouts say; another call takes its place.
 func (f *flight) lose() {
+	defer f.lane.dispatch.replace()
 	for i, a := range f.accounts {
 		if st := f.settles[i]; st != nil {
 			a.apply(&slice.Settle{Rule: st.Rule, Usage: st.Usage, Outcome: slice.Unknown, Err: errTimeout})

@@ -25,6 +25,7 @@ const (
 type members struct {
 	s       *Syncer
 	lane    *lane
+	out     atomic.Int32 // calls that the client has not returned from
 	beating atomic.Bool  // a heartbeat is under way
 	due     atomic.Int64 // ns, the next heartbeat
 }
@@ -39,8 +40,8 @@ func (m *members) tick(now int64) {
 		return
 	}
 	wait := m.s.dice.jitter(int64(heartbeatEvery))
-	if m.lane.down() {
-		wait = min(wait, m.s.tick())
+	if m.lane.down() { // the more rarely the more probes hang, for as long as the client's timeouts say
+		wait = min(wait, m.s.tick()<<min(m.out.Load(), mostDoublings))
 	}
 	m.due.Store(now + wait)
 	m.s.background(func() {
@@ -48,6 +49,9 @@ func (m *members) tick(now int64) {
 		m.beat()
 	})
 }
+
+// mostDoublings bounds the time between probes to 32 ticks.
+const mostDoublings = 5
 
 // wait returns how long the loop may sleep before the next heartbeat.
 func (m *members) wait(now int64) time.Duration {
@@ -85,7 +89,11 @@ func (m *members) call(do func(ctx context.Context, sentAt int64) error) {
 	alive := time.AfterFunc(s.cfg.StoreTimeout, func() { b.failing(s.Now(), errTimeout) })
 	ctx, cancel := context.WithTimeout(context.Background(), m.patience())
 	defer cancel()
-	err := do(ctx, sentAt)
+	m.out.Add(1)
+	err := within(ctx, func() error {
+		defer m.out.Add(-1)
+		return do(ctx, sentAt)
+	})
 	inTime, now := alive.Stop(), s.Now()
 	switch {
 	case err == nil:
@@ -109,6 +117,9 @@ func (m *members) register(ctx context.Context, limiters []*Limiter, sentAt int6
 		fleets[i] = &slice.Fleet{Limiter: l.name}
 	}
 	m.s.store.Heartbeat(ctx, m.s.cfg.Member, memberTTL, fleets)
+	if ctx.Err() != nil {
+		return ctx.Err() // others may have been sent meanwhile
+	}
 	answered, refused := false, false
 	for i, f := range fleets {
 		answered = answered || f.Err == nil || f.Lone

@@ -169,13 +169,13 @@ func TestAMarkedLeaseIsCountedOnce(t *testing.T) {
 	})
 }
 
-// hang makes the store answer nothing until it is healed: calls end when the node's
-// patience does.
+// hang makes the store answer nothing until it is healed: calls end when the client's
+// patience does, long after the node's.
 func (f *fake) hang() {
 	f.set(func() {
-		f.call = func([]*slice.Settle) { time.Sleep(time.Second) }
+		f.call = func([]*slice.Settle) { time.Sleep(3 * time.Second) }
 		f.fate = func(*slice.Settle) (slice.Outcome, error) { return slice.Unknown, errTimeout }
-		f.beat = func() error { time.Sleep(100 * time.Millisecond); return errTimeout }
+		f.beat = func() error { time.Sleep(3 * time.Second); return errTimeout }
 	})
 }
 
@@ -185,6 +185,7 @@ func (f *fake) heal() { f.set(func() { f.call, f.fate, f.beat = nil, nil, nil })
 // hangs in it is given up when it is over: all keys are as they were at once.
 func TestAnOutageLeavesNothingInTheAir(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
+		w.store.shared = true // calls that were given up are still under way
 		l := w.limiter(bucket(1000, time.Hour), exactly)
 		allow(l, "k", 1)
 		time.Sleep(900 * time.Millisecond) // between heartbeats
@@ -204,12 +205,17 @@ func TestAnOutageLeavesNothingInTheAir(t *testing.T) {
 		time.Sleep(900 * time.Millisecond)
 		equal(t, "calls into the silence", len(w.store.calls())-sent, 0)
 		w.store.heal()
+		healed := time.Now()
 		for w.Down() {
 			time.Sleep(time.Millisecond)
+		}
+		if d := time.Since(healed); d > 2*time.Second { // a probe hangs, or a few
+			t.Errorf("noticed after %v", d)
 		}
 		time.Sleep(w.cfg.StoreTimeout + time.Millisecond)
 		for i := range keys {
 			w.must("a key after the outage", allow(l, fmt.Sprint(i), 1), true, byStore)
 		}
+		time.Sleep(4 * time.Second) // the client returns from the last of its calls
 	})
 }
