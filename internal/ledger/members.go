@@ -34,9 +34,9 @@ func (s *Store) Heartbeat(_ context.Context, member string, ttl time.Duration, f
 	defer s.mu.Unlock()
 	now, span := s.now()/1000, ttl.Milliseconds()
 	for _, f := range fleets {
-		f.Members, f.Joined, f.Err, f.Lone = nil, false, nil, false
+		f.Members, f.Joined, f.Err, f.Refused, f.Lone = nil, false, nil, false, false
 		if span < 1 || span > 1e9 {
-			f.Err = errBadArgument
+			f.Err, f.Refused = errBadArgument, true
 			continue
 		}
 		r := s.data.fleets[f.Limiter]
