@@ -40,8 +40,8 @@ func (m *members) tick(now int64) {
 		return
 	}
 	wait := m.s.dice.jitter(int64(heartbeatEvery))
-	if m.lane.down() { // the more rarely the more probes hang, for as long as the client's timeouts say
-		wait = min(wait, m.s.tick()<<min(m.out.Load(), mostDoublings))
+	if m.lane.down() { // the more rarely the more probes hang, beside the last one, which may be about to return
+		wait = min(wait, m.s.tick()<<min(max(m.out.Load()-1, 0), mostDoublings))
 	}
 	m.due.Store(now + wait)
 	m.s.background(func() {
