@@ -24,14 +24,14 @@ var restarts = []fault{
 		begin:  func(r *run) error { r.server.Kill(); return nil },
 		end:    func(r *run) error { return r.server.Restart() },
 		brief:  true,
-		expect: expectation{down: always, losses: 1},
+		expect: expectation{down: always, undialable: true, losses: 1},
 	},
 	{
 		name:   "killed, restarted with its data",
 		args:   []string{"--appendonly", "yes", "--appendfsync", "everysec"},
 		begin:  func(r *run) error { r.server.Kill(); return nil },
 		end:    func(r *run) error { return r.server.Restart() },
-		expect: expectation{down: always},
+		expect: expectation{down: always, undialable: true},
 	},
 }
 

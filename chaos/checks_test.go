@@ -219,7 +219,7 @@ func slowRecoveries(o *outcome) (bad []string) {
 	if o.absent {
 		return nil
 	}
-	due := o.ready + twoTicks(o)
+	due := o.ready + twoTicks(o) + o.redial
 	due += o.grace(o.ready, due)
 	for node := range o.nodes {
 		for _, out := range o.of(o.outages(node)) {

@@ -120,7 +120,7 @@ var networkFaults = []fault{
 		begin:  byProxyDo((*redistest.Proxy).Refuse),
 		end:    func(r *run) error { return r.route.(proxied).Accept() },
 		brief:  true,
-		expect: expectation{down: always},
+		expect: expectation{down: always, undialable: true},
 	},
 	{name: "black hole, then all connections close", way: byToxic, begin: poison("timeout", `"timeout": 0`), end: cure, expect: expectation{down: always}},
 	{name: "replies reset", way: byToxic, begin: poison("reset_peer", `"timeout": 0`), end: cure, expect: expectation{down: always}},
@@ -155,7 +155,7 @@ var networkFaults = []fault{
 			}
 			return cure(r)
 		},
-		expect: expectation{down: always, losses: 1},
+		expect: expectation{down: always, undialable: true, losses: 1},
 	},
 	{name: "slow by 1 ms", way: byToxic, begin: lateReplies(1), end: cure, expect: expectation{down: never}},
 	{
@@ -194,6 +194,6 @@ var networkFaults = []fault{
 			return r.dropConnections()
 		},
 		end:    func(r *run) error { r.names().on.Store(false); return nil },
-		expect: expectation{down: always},
+		expect: expectation{down: always, undialable: true},
 	},
 }

@@ -18,9 +18,10 @@ type outcome struct {
 	timeout  time.Duration // StoreTimeout
 	tick     time.Duration // SyncInterval
 	expect   expectation
-	lanes    int  // into which nodes divide the store, where it has parts
-	absent   bool // there never was a store: no calm, and no recovery
-	idle     peak // what was needed before the nodes started, and those who ask, if there was no calm
+	redial   time.Duration // by how much later a client may find that it can connect again
+	lanes    int           // into which nodes divide the store, where it has parts
+	absent   bool          // there never was a store: no calm, and no recovery
+	idle     peak          // what was needed before the nodes started, and those who ask, if there was no calm
 
 	began, ended time.Duration // of the fault
 	ready        time.Duration // when the store answered again to who asked anew
@@ -55,9 +56,10 @@ const (
 
 // expectation is what a fault does to a fleet at most.
 type expectation struct {
-	down     downs
-	losses   int     // how often the store loses what it had acknowledged
-	byPolicy float64 // the part of the answers, while the fault lasts, that may be by policy, where nodes need not stop waiting
+	down       downs
+	undialable bool    // no connection can be made meanwhile
+	losses     int     // how often the store loses what it had acknowledged
+	byPolicy   float64 // the part of the answers, while the fault lasts, that may be by policy, where nodes need not stop waiting
 }
 
 // sort orders what was recorded, and finds what the machine excuses.
