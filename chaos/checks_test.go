@@ -238,7 +238,7 @@ func slowRecoveries(o *outcome) (bad []string) {
 			}
 		}
 	}
-	if late > 0 {
+	if late > o.lone {
 		bad = append(bad, fmt.Sprintf("%d answers by policy when all was well again, the first: %s", late, first))
 	}
 	return bad

@@ -18,6 +18,7 @@ type outcome struct {
 	timeout  time.Duration // StoreTimeout
 	tick     time.Duration // SyncInterval
 	expect   expectation
+	lone     int           // timeouts that are no outage: one request in a thousand, in a run of many rounds
 	redial   time.Duration // by how much later a client may find that it can connect again
 	lanes    int           // into which nodes divide the store, where it has parts
 	absent   bool          // there never was a store: no calm, and no recovery

@@ -178,6 +178,7 @@ func (s *soak) renew(f fault, round *roundTB) {
 	s.out = outcome{fault: f.name, seed: *seedFlag, limit: s.setup.limit, nodes: len(s.fleet.nodes),
 		timeout: defaultTimeout, tick: defaultTick, expect: f.expect,
 		secrets: []string{secretMark, password, secretHost, "127.0.0.1", portOf(s.toxic.addr())}}
+	s.out.lone = 1 // of a thousand answers after the fault, which is what docs/operations.md alerts on
 	if f.expect.undialable {
 		s.out.redial = time.Second // a client that has failed PoolSize times since it last had to, tries once a second
 	}
