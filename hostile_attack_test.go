@@ -237,8 +237,10 @@ func TestAttackOfDistinctKeys(t *testing.T) {
 	before := heap()
 	a := newAttack(t, watchedOnly(), maxKeys)
 	a.run(keys)
-	for watch, control := range map[*stopwatch]*stopwatch{together(&a.fresh): together(&a.control), &a.calls: &a.bareCalls} {
-		if got, most := watch.part(0.999), max(time.Millisecond, 3*control.part(0.999)); got > most {
+	// What the machine does at the worst of times it does to whoever calls just then.
+	most := max(time.Millisecond, 3*together(&a.control).part(0.999), 3*a.bareCalls.part(0.999))
+	for _, watch := range []*stopwatch{together(&a.fresh), &a.calls} {
+		if got := watch.part(0.999); got > most {
 			t.Errorf("p99.9 is %v, allowed %v", got, most)
 		}
 	}
