@@ -73,13 +73,24 @@ func (o *outcome) overdue(a *answer, most time.Duration) string {
 	return fmt.Sprintf("%v took %v, at most %v expected; timers were %v late, and twice that is excused", describe(a), a.took, most, o.lateness(a.at, a.end()))
 }
 
-// lateCalls: no call takes longer than StoreTimeout and 5 ms, and twice what timers
-// were late at the time.
-func lateCalls(o *outcome) (bad []string) {
+// lateCalls: no call takes longer than StoreTimeout and 5 ms, but for as much
+// as timers were late in the same time. The few timers beside some ten thousand calls
+// do not meet every moment at which other programs have the processors: one call in
+// five thousand may be a stray, later than they tell by less than StoreTimeout.
+func lateCalls(o *outcome) []string {
+	var bad, strays []string
 	for i := range o.answers {
-		if why := o.overdue(&o.answers[i], o.timeout+slack); why != "" {
+		a := &o.answers[i]
+		switch why := o.overdue(a, o.timeout+slack); {
+		case why == "":
+		case o.overdue(a, 2*o.timeout+slack) == "":
+			strays = append(strays, why)
+		default:
 			bad = append(bad, why)
 		}
+	}
+	if len(strays) > len(o.answers)/5000 {
+		bad = append(bad, strays...)
 	}
 	return bad
 }
