@@ -43,6 +43,7 @@ func onLedger(t testing.TB, store *ledger.Store, opts Options, limit Limit, lo *
 // An attack on one key costs the store what the limit costs it, not what the
 // attack sends.
 func TestCase10HotKey(t *testing.T) {
+	longUnderRace(t)
 	limit := PerSecond(1000)
 	rates := []float64{50_000}
 	if *full {
@@ -120,6 +121,7 @@ func (f *fleet) denials() (n int) {
 // Keys that nobody uses any more leave nothing behind, neither in the store nor
 // on the node.
 func TestCase15IdleKeys(t *testing.T) {
+	longUnderRace(t)
 	keys := 30_000
 	if *full {
 		keys = 1_000_000
@@ -244,6 +246,7 @@ func poisoned(f *fleet, want bool) {
 // A flood of keys pushes a key out of the table all the time. What comes back
 // must not have a floor or a slice that it has used before.
 func TestCase27EvictionMintsNothing(t *testing.T) {
+	longUnderRace(t)
 	maxKeys, flood, span := 500, 2_500, 40*time.Second
 	if *full {
 		maxKeys, flood = 10_000, 50_000

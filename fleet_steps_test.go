@@ -23,6 +23,15 @@ func both(t *testing.T, setup fleetSetup, story func(f *fleet)) {
 	t.Run("redis", func(t *testing.T) { onRedis(t, setup, story) })
 }
 
+// longUnderRace skips a test that is long because it is much, and not because much
+// happens at once.
+func longUnderRace(t *testing.T) {
+	t.Helper()
+	if raceDetector {
+		t.Skip("many requests, one after the other: under the race detector they only take longer")
+	}
+}
+
 // everyone lets each node that is there ask so often, spread over a span, and
 // returns how many were admitted.
 func (f *fleet) everyone(calls int, span time.Duration, key string, cost int64) int {

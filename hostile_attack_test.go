@@ -233,6 +233,7 @@ func heap() int64 {
 // wait, and what it has pushed out leaves nothing behind: memory is bounded by
 // MaxKeys alone, however fast fresh keys come.
 func TestAttackOfDistinctKeys(t *testing.T) {
+	longUnderRace(t)
 	keys, maxKeys := attackSize()
 	before := heap()
 	a := newAttack(t, watchedOnly(), maxKeys)
