@@ -158,10 +158,7 @@ func FuzzHeartbeatArguments(f *testing.F) {
 	rdb := redistest.Start(f).Client(f)
 	ctx := context.Background()
 	f.Fuzz(func(t *testing.T, text string) {
-		args := []any{}
-		for _, a := range strings.Split(text, " ") {
-			args = append(args, a)
-		}
+		args := argumentsOf(text)
 		reply, err := rdb.Eval(ctx, heartbeatSource, []string{"fleet"}, args...).Slice()
 		if err != nil && err.Error() != badArgument {
 			t.Fatalf("%q: %v", text, err)

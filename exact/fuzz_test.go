@@ -49,10 +49,7 @@ func FuzzArguments(f *testing.F) {
 	rdb := redistest.Start(f).Client(f)
 	ctx := context.Background()
 	f.Fuzz(func(t *testing.T, text string) {
-		args := []any{}
-		for _, a := range strings.Split(text, " ") {
-			args = append(args, a)
-		}
+		args := argumentsOf(text)
 		keys := []string{"a", "b", "c"}
 		reply, err := rdb.Eval(ctx, settleSource, keys, args...).Slice()
 		if err != nil || len(reply) != len(keys) {
@@ -86,4 +83,12 @@ func FuzzCellKey(f *testing.F) {
 			t.Fatalf("%q and %q", a, b)
 		}
 	})
+}
+
+// argumentsOf returns the words of a text as arguments of a script.
+func argumentsOf(text string) (args []any) {
+	for _, a := range strings.Split(text, " ") {
+		args = append(args, a)
+	}
+	return args
 }

@@ -96,17 +96,11 @@ func (a *Account) down() bool { return a.lane().down() }
 func (s *Syncer) turned(open bool, cause error) {
 	s.turning.Lock()
 	defer s.turning.Unlock()
-	before := s.downs.Load()
-	if open {
-		s.downs.Store(before + 1)
-	} else {
-		s.downs.Store(before - 1)
-	}
 	switch {
-	case open && before == 0:
+	case open && s.downs.Add(1) == 1:
 		s.Counts.BreakerOpens.Add(1)
 		s.cfg.Changed(true, cause)
-	case !open && before == 1:
+	case !open && s.downs.Add(-1) == 0:
 		s.cfg.Changed(false, nil)
 	}
 }
