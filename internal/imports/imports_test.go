@@ -138,9 +138,9 @@ func clockReads(name string, f *ast.File) (bad []string) {
 
 // forbidden says why the package in folder dir must not import a path, or "".
 func forbidden(dir, imported string) string {
-	usesTests := within(dir, "internal") || within(dir, "examples") || within(dir, "lab")
+	usesTests := within(dir, "internal") || within(dir, "examples") || within(dir, "lab") || within(dir, "bench")
 	if !usesTests && slices.ContainsFunc(forTests, func(p string) bool { return within(imported, p) }) {
-		return "it is for tests, examples and the lab"
+		return "it is for tests, examples, benchmarks and the lab"
 	}
 	allowed, isLayer := layers[dir]
 	if !isLayer {
@@ -234,6 +234,7 @@ func TestRightDirectionsPass(t *testing.T) {
 		{"internal/ledger/a.go", module + "/slice"},
 		{"lab/sim/a.go", module + "/internal/ledger"},
 		{"lab/sim/a.go", module + "/internal/zipf"},
+		{"bench/measure/a.go", module + "/internal/zipf"},
 		{"slice/testdata/a.go", goRedis + "/v9"},
 	} {
 		files := 0
