@@ -1,0 +1,138 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/redistest"
+)
+
+// rig is a limiter whose keys are on slices that last, so that what is measured
+// is the middleware. The bare Allow is measured beside it, in the same run.
+type rig struct {
+	limiter *hybrid.Limiter
+	request *http.Request
+	writer  *writer
+}
+
+// writer is a response that can be used again, as a server's own is not part of
+// what a middleware costs.
+type writer struct{ header http.Header }
+
+func (w *writer) Header() http.Header         { return w.header }
+func (w *writer) Write(p []byte) (int, error) { return len(p), nil }
+func (w *writer) WriteHeader(int)             {}
+
+const apiKey = "key-1000000000a"
+
+func newRig(tb testing.TB, rdb *redis.Client) *rig {
+	tb.Helper()
+	node, err := hybrid.New(rdb, &hybrid.Options{Logger: silent, StoreTimeout: time.Second})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = node.Close() })
+	r := &rig{request: httptest.NewRequest(http.MethodGet, "/items/1", nil), writer: &writer{header: http.Header{}}}
+	r.request.Header.Set("X-API-Key", apiKey)
+	if r.limiter, err = node.Limiter("bench", hybrid.Per(1<<45, time.Hour), &hybrid.LimiterOptions{Accuracy: hybrid.Strict}); err != nil {
+		tb.Fatal(err)
+	}
+	for _, key := range []string{apiKey, "203.0.113.9", "2001:db8:1:2::/64", "1:x203.0.113.9"} {
+		r.warm(tb, key)
+	}
+	return r
+}
+
+// warm asks until a slice is large enough for what follows.
+func (r *rig) warm(tb testing.TB, key string) {
+	tb.Helper()
+	for range 40 {
+		res, err := r.limiter.AllowN(ctx, key, 1<<24)
+		if err != nil || !res.Allowed {
+			tb.Fatalf("%+v, %v", res, err)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	if res, err := r.limiter.Allow(ctx, key); err != nil || res.Path != hybrid.PathSlice {
+		tb.Fatalf("%+v, %v; want a slice", res, err)
+	}
+}
+
+// serve makes a function that sends the request once, from an address, to a
+// handler that does nothing.
+func (r *rig) serve(tb testing.TB, remote string, opts *Options) func() {
+	tb.Helper()
+	mw, err := New(r.limiter, opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	h := mw(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	return func() {
+		r.request.RemoteAddr = remote
+		clear(r.writer.header)
+		h.ServeHTTP(r.writer, r.request)
+	}
+}
+
+const (
+	ipv4 = "203.0.113.9:1234"
+	ipv6 = "[2001:db8:1:2:3:4:5:6]:1234"
+)
+
+// styles are what a request that passes from a slice allocates: the text of its
+// header values and the slice of them, and nothing without headers. A key that must
+// be written down is one more.
+var styles = []struct {
+	name   string
+	remote string
+	opts   Options
+	allocs float64
+}{
+	{"none", ipv4, Options{Headers: NoHeaders}, 0},
+	{"none/header-key", ipv4, Options{Headers: NoHeaders, Key: Header("X-API-Key")}, 0},
+	{"x-ratelimit", ipv4, Options{}, 2},
+	{"epoch", ipv4, Options{Headers: XRateLimitEpoch}, 2},
+	{"ietf", ipv4, Options{Headers: IETF}, 2},
+	{"none/behind-proxy", ipv4, Options{Headers: NoHeaders, Key: ClientIP([]string{"10.0.0.0/8"}, nil)}, 0},
+	{"none/ipv6", ipv6, Options{Headers: NoHeaders}, 1},
+	{"none/join", ipv4, Options{Headers: NoHeaders, Key: Join(Fixed("x"), RemoteIP(nil))}, 1},
+}
+
+func TestAllocations(t *testing.T) {
+	r := newRig(t, redistest.MiniClient(t))
+	for _, s := range styles {
+		call := r.serve(t, s.remote, &s.opts)
+		if n := testing.AllocsPerRun(1000, call); n != s.allocs {
+			t.Errorf("%s: %v allocations, want %v", s.name, n, s.allocs)
+		}
+		if got := r.writer.header.Get("X-RateLimit-Limit"); s.name == "x-ratelimit" && got != "35184372088832" {
+			t.Errorf("%s: limit %q", s.name, got)
+		}
+	}
+}
+
+func BenchmarkMiddleware(b *testing.B) {
+	r := newRig(b, redistest.Start(b).Client(b))
+	b.Run("bare Allow", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if res, _ := r.limiter.Allow(ctx, apiKey); !res.Allowed {
+				b.Fatal("denied")
+			}
+		}
+	})
+	for _, s := range styles {
+		call := r.serve(b, s.remote, &s.opts)
+		b.Run(s.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				call()
+			}
+		})
+	}
+}

@@ -1,0 +1,18 @@
+package httplimit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hybridlimit/hybrid"
+)
+
+// ErrNoKey is what Options.Failure is told, wrapped, of a request that has no
+// key: its Key failed, or found nothing. Test with errors.Is. What New refuses is
+// a hybrid.ErrInvalidOption.
+var ErrNoKey = errors.New("httplimit: the request has no key")
+
+// invalid names what New refuses: the field, its value, and what is allowed.
+func invalid(field string, value any, allowed string) error {
+	return fmt.Errorf("%w: httplimit.%s: %v, allowed %s", hybrid.ErrInvalidOption, field, value, allowed)
+}

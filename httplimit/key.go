@@ -1,0 +1,163 @@
+package httplimit
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Key finds the key of a request: what it is counted under. Make one with
+// KeyFunc, Header, RemoteIP, ClientIP, Pattern, Value, Fixed or Join. What is
+// wrong with it is returned by New. The zero Key is the default of where it is used.
+//
+// A Key that fails, or finds an empty string, gives the request no key: it is
+// refused (see Options.NoKey) and never counted with others.
+type Key struct {
+	find func(*http.Request) (string, error)
+	err  error // what is wrong with it
+}
+
+func (k Key) isZero() bool { return k.find == nil && k.err == nil }
+
+// of returns the key of a request, or an ErrNoKey.
+func (k Key) of(r *http.Request) (string, error) {
+	key, err := k.find(r)
+	switch {
+	case err == nil && key != "":
+		return key, nil
+	case err == nil:
+		return "", ErrNoKey
+	case errors.Is(err, ErrNoKey):
+		return "", err
+	default:
+		return "", fmt.Errorf("%w: %w", ErrNoKey, err)
+	}
+}
+
+// KeyFunc makes a Key of a function. It is called for each request, from any
+// goroutine.
+func KeyFunc(find func(*http.Request) (string, error)) Key {
+	if find == nil {
+		return Key{err: invalid("KeyFunc", "nil", "a function")}
+	}
+	return Key{find: find}
+}
+
+// Header is the value of a request header, such as an API key. A request with
+// none, or with more than one, has no key: which of two would be checked by whoever
+// checks API keys is not ours to guess. Check API keys before you limit by them,
+// or limit by address first: whoever may invent keys has as many budgets.
+func Header(name string) Key {
+	canonical := http.CanonicalHeaderKey(name)
+	if !isToken(name) || canonical == "Host" { // a server moves Host to Request.Host
+		return Key{err: invalid("Header", fmt.Sprintf("%.64q", name), "a header name other than Host: letters, digits and !#$%&'*+-.^_`|~")}
+	}
+	missing := fmt.Errorf("%w: header %s is missing", ErrNoKey, canonical)
+	repeated := fmt.Errorf("%w: header %s is there more than once", ErrNoKey, canonical)
+	return Key{find: func(r *http.Request) (string, error) {
+		switch values := r.Header[canonical]; {
+		case len(values) == 0 || values[0] == "" && len(values) == 1:
+			return "", missing
+		case len(values) > 1:
+			return "", repeated
+		default:
+			return values[0], nil
+		}
+	}}
+}
+
+var errNoPattern = fmt.Errorf("%w: no route pattern; the middleware must be inside of the http.ServeMux", ErrNoKey)
+
+// Pattern is the pattern of the route, such as "GET /items/{id}", as
+// http.ServeMux has matched it: all requests of a route share a budget, whatever
+// their path is. Wrap the handlers that you register; around the mux itself
+// no request has a pattern yet. With another router use KeyFunc, or Fixed per route.
+func Pattern() Key {
+	return Key{find: func(r *http.Request) (string, error) {
+		if r.Pattern == "" {
+			return "", errNoPattern
+		}
+		return r.Pattern, nil
+	}}
+}
+
+// Value is a value of the request's context, a string or a fmt.Stringer: the
+// user, as an authenticating middleware has left it there.
+func Value(contextKey any) Key {
+	if contextKey == nil || !reflect.TypeOf(contextKey).Comparable() {
+		return Key{err: invalid("Value", fmt.Sprintf("a key of type %T", contextKey), "a key that can be compared, as context.WithValue wants it")}
+	}
+	missing := fmt.Errorf("%w: nothing in the context under a key of type %T", ErrNoKey, contextKey)
+	return Key{find: func(r *http.Request) (string, error) {
+		switch v := r.Context().Value(contextKey).(type) {
+		case nil:
+			return "", missing
+		case string:
+			return v, nil
+		case fmt.Stringer:
+			return v.String(), nil
+		default:
+			return "", fmt.Errorf("%w: a %T in the context, which is no string and has no String method", ErrNoKey, v)
+		}
+	}}
+}
+
+// Fixed is one key for all requests: one budget for all callers together, or a
+// part of a Join.
+func Fixed(key string) Key {
+	if key == "" {
+		return Key{err: invalid("Fixed", `""`, "at least one byte")}
+	}
+	return Key{find: func(*http.Request) (string, error) { return key, nil }}
+}
+
+// Join is several keys as one: a budget for each user and route. It has no key
+// where one of them has none. No two lists of parts give the same key: each part
+// but the last comes with its length, so ("a", "b:c") is "1:ab:c", and ("a:b", "c")
+// is "3:a:bc".
+func Join(keys ...Key) Key {
+	if len(keys) == 0 {
+		return Key{err: invalid("Join", "no keys", "at least one")}
+	}
+	keys = append([]Key(nil), keys...)
+	for i, k := range keys {
+		switch {
+		case k.err != nil:
+			return k
+		case k.isZero():
+			return Key{err: invalid("Join", fmt.Sprintf("a zero Key as part %d", i), "keys made by the functions of this package")}
+		}
+	}
+	return Key{find: func(r *http.Request) (string, error) {
+		var room [128]byte
+		b := room[:0]
+		for i, k := range keys {
+			part, err := k.of(r)
+			if err != nil {
+				return "", err
+			}
+			if i < len(keys)-1 {
+				b = strconv.AppendInt(b, int64(len(part)), 10)
+				b = append(b, ':')
+			}
+			b = append(b, part...)
+		}
+		return string(b), nil
+	}}
+}
+
+// isToken reports whether s is a token of HTTP, as header names are.
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		digit := '0' <= c && c <= '9'
+		if !letter && !digit && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,144 @@
+package httplimit
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/hybridlimit/hybrid"
+)
+
+// Each mistake is refused where the middleware is made, and the error names the
+// field, its value, and what is allowed.
+func TestMistakesAreRefused(t *testing.T) {
+	inBubble(t, func(w *world) {
+		api, dup := w.strict("api", hybrid.PerHour(10)), w.strict("ümläut", hybrid.PerHour(10))
+		stranger := w.another().strict("stranger", hybrid.PerHour(1))
+		key := func(k Key) *Options { return &Options{Key: k} }
+		names := func(n Names) *Options { return &Options{Names: n} }
+		for _, c := range []struct {
+			limiter *hybrid.Limiter
+			opts    *Options
+			says    []string
+		}{
+			{nil, nil, []string{"limiter", "nil"}},
+			{api, names(Names{Limit: "X Limit"}), []string{"Options.Names.Limit", `"X Limit"`, "a header name"}},
+			{api, names(Names{Remaining: "X-Remaining:"}), []string{"Options.Names.Remaining", `"X-Remaining:"`}},
+			{api, names(Names{Reset: "X-Reset\r\nSet-Cookie: a=b"}), []string{"Options.Names.Reset", `\r\n`}},
+			{api, names(Names{RateLimit: "Limit-ü"}), []string{"Options.Names.RateLimit", "ü"}},
+			{api, names(Names{Policy: "a\x00b"}), []string{"Options.Names.Policy", `\x00`}},
+			{api, names(Names{RetryAfter: "Retry After"}), []string{"Options.Names.RetryAfter", `"Retry After"`}},
+			{api, names(Names{Limit: strings.Repeat(" ", 1<<20)}), []string{"Options.Names.Limit"}},
+			{api, names(Names{Limit: "content-length"}), []string{"Options.Names.Limit", "content-length", "framing"}},
+			{api, names(Names{RetryAfter: "Transfer-Encoding"}), []string{"Options.Names.RetryAfter", "framing"}},
+			{api, names(Names{Limit: "x-a", Remaining: "X-A"}), []string{"Options.Names.Remaining", `"X-A"`, "Options.Names.Limit"}},
+			{api, names(Names{Limit: "retry-after"}), []string{"Options.Names.RetryAfter", "Options.Names.Limit"}},
+			{api, &Options{Headers: IETF, Names: Names{Policy: "RateLimit"}}, []string{"Options.Names.Policy", "Options.Names.RateLimit"}},
+			{api, &Options{Headers: 9}, []string{"Options.Headers", "Headers(9)", "NoHeaders"}},
+			{api, &Options{NoKey: 200}, []string{"Options.NoKey", "200", "400 to 599"}},
+			{api, &Options{NoKey: -1}, []string{"Options.NoKey", "-1"}},
+			{dup, &Options{Headers: IETF}, []string{"Options.Name", "ümläut", "ASCII"}},
+			{api, &Options{Headers: IETF, Name: "a\nb"}, []string{"Options.Name", `a\nb`}},
+			{api, &Options{Node: w.node, Headers: IETF, More: []Check{{Limiter: dup}}}, []string{"Options.More[0].Name", "ümläut"}},
+			{api, &Options{More: []Check{{Limiter: dup}}}, []string{"Options.Node", "nil"}},
+			{api, &Options{Node: w.node, More: []Check{{Limiter: dup}, {}}}, []string{"Options.More[1]", "nil"}},
+			{api, &Options{Node: w.node, More: []Check{{Limiter: stranger}}}, []string{"Options.Node", "stranger"}},
+			{stranger, &Options{Node: w.node, More: []Check{{Limiter: api}}}, []string{"Options.Node", "stranger"}},
+			{api, &Options{Node: w.node, More: []Check{{Limiter: dup, Key: Header("a b")}}}, []string{`"a b"`}},
+			{api, key(Header("X API Key")), []string{"Header", `"X API Key"`, "a header name"}},
+			{api, key(Header("")), []string{"Header", `""`}},
+			{api, key(Header("host")), []string{"Header", `"host"`, "other than Host"}},
+			{api, key(KeyFunc(nil)), []string{"KeyFunc", "nil"}},
+			{api, key(Value(nil)), []string{"Value", "<nil>"}},
+			{api, key(Value([]int{1})), []string{"Value", "[]int"}},
+			{api, key(Fixed("")), []string{"Fixed", `""`}},
+			{api, key(Join()), []string{"Join", "no keys"}},
+			{api, key(Join(Fixed("a"), Key{})), []string{"Join", "part 1"}},
+			{api, key(Join(Fixed("a"), Header("b c"))), []string{"Header", `"b c"`}},
+			{api, key(RemoteIP(&IPOptions{IPv4Bits: 33})), []string{"IPOptions.IPv4Bits", "33", "1 to 32"}},
+			{api, key(RemoteIP(&IPOptions{IPv6Bits: -1})), []string{"IPOptions.IPv6Bits", "-1", "1 to 128"}},
+			{api, key(ClientIP(nil, &IPOptions{Header: "X Real IP"})), []string{"IPOptions.Header", `"X Real IP"`}},
+			{api, key(ClientIP(nil, &IPOptions{Header: "forwarded"})), []string{"IPOptions.Header", "Forwarded", "list of addresses"}},
+			{api, key(ClientIP([]string{"10.0.0.0/33"}, nil)), []string{"ClientIP", "10.0.0.0/33", "CIDRs"}},
+			{api, key(ClientIP([]string{"10.0.0.1", ""}, nil)), []string{"ClientIP", `""`}},
+			{api, key(ClientIP([]string{"fe80::1%eth0"}, nil)), []string{"ClientIP", "fe80::1%eth0"}},
+			{api, key(ClientIP([]string{"proxy.internal"}, nil)), []string{"ClientIP", "proxy.internal"}},
+			{api, key(ClientIP([]string{"0.0.0.0/0"}, nil)), []string{"ClientIP", "0.0.0.0/0", "choose its own key"}},
+			{api, key(ClientIP([]string{"::/0"}, nil)), []string{"ClientIP", "::/0"}},
+			{api, key(ClientIP([]string{"::ffff:0:0/96"}, nil)), []string{"ClientIP", "::ffff:0:0/96", "IPv4"}},
+		} {
+			mw, err := New(c.limiter, c.opts)
+			if mw != nil || !errors.Is(err, hybrid.ErrInvalidOption) {
+				t.Errorf("%+v: %v, want an ErrInvalidOption", c.opts, err)
+				continue
+			}
+			if len(err.Error()) > 400 {
+				t.Errorf("an error of %d bytes: %.100s…", len(err.Error()), err)
+			}
+			for _, part := range c.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q does not say %q", err, part)
+				}
+			}
+		}
+		if n := w.node.Stats().Total.Keys; n != 0 {
+			t.Errorf("refusing made the node remember %d keys", n)
+		}
+	})
+}
+
+// Names of other styles may be anything that is a name, also one that is in use.
+func TestNamesOfOtherStylesDoNotClash(t *testing.T) {
+	inBubble(t, func(w *world) {
+		h := w.serve(w.strict("api", hybrid.PerHour(10)), &Options{Names: Names{Policy: "X-RateLimit-Limit"}})
+		wantStatus(t, call(h), http.StatusOK, "X-RateLimit-Limit", "10")
+	})
+}
+
+// The options belong to their caller, who may go on and change them.
+func TestOptionsAreCopied(t *testing.T) {
+	inBubble(t, func(w *world) {
+		opts := &Options{Key: Fixed("k"), Node: w.node, More: []Check{{Limiter: w.strict("more", hybrid.PerHour(1))}}}
+		h := w.serve(w.strict("api", hybrid.PerHour(10)), opts)
+		opts.More[0] = Check{}
+		*opts = Options{}
+		wantStatus(t, call(h), http.StatusOK, "X-RateLimit-Limit", "1")
+		wantStatus(t, call(h, from("203.0.113.9:1")), http.StatusTooManyRequests, "X-RateLimit-Limit", "1")
+	})
+}
+
+func TestHeadersHaveTexts(t *testing.T) {
+	for h, want := range map[Headers]string{XRateLimit: "XRateLimit", XRateLimitEpoch: "XRateLimitEpoch", IETF: "IETF", NoHeaders: "NoHeaders", 7: "Headers(7)"} {
+		if got := h.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// FuzzTrust trusts any text: it is refused, or trusts addresses that it names and
+// no other kind of address.
+func FuzzTrust(f *testing.F) {
+	for _, s := range []string{"10.0.0.0/8", "10.1.2.3/8", "::1", "::ffff:1.2.3.4/128", "::ffff:0:0/96", "unix", "0.0.0.0/0", "1.2.3.4/", "/8", "fe80::1%x/64", "::/1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		c := &clientIP{}
+		if err := c.trust(s); err != nil {
+			if !errors.Is(err, hybrid.ErrInvalidOption) || len(c.networks) > 0 || c.unix {
+				t.Fatalf("%q: %v, %+v", s, err, c)
+			}
+			return
+		}
+		if c.unix != (s == "unix") || c.unix == (len(c.networks) > 0) {
+			t.Fatalf("%q: %+v", s, c)
+		}
+		for _, n := range c.networks {
+			first, err := netip.ParseAddr(strings.SplitN(s, "/", 2)[0])
+			if err != nil || n.Bits() < 1 || n.Addr().Is4In6() || !c.trusts(first.Unmap()) {
+				t.Fatalf("%q trusts %v", s, n)
+			}
+		}
+	})
+}
