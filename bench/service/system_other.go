@@ -1,0 +1,10 @@
+//go:build !linux && !darwin
+
+package service
+
+import "time"
+
+func offHeap(n int) []request { return make([]request, n) }
+
+// processorTime is not asked for on this system.
+func processorTime() time.Duration { return 0 }
