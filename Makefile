@@ -1,7 +1,7 @@
 # Short names for what CONTRIBUTING.md explains. `make` runs what CI runs first.
 MODULES := $(shell go list -m -f '{{.Dir}}')
 
-.PHONY: check test race fuzz soak bench lint tidy quickstart ci
+.PHONY: check test race fuzz soak bench hotpath lint tidy quickstart ci
 
 check: lint test
 
@@ -23,6 +23,9 @@ soak:
 	go test ./chaos -run '^TestSoak$$' -v -timeout 0 -soak.for $(FOR) -chaos.seed $(SEED)
 
 bench:
+	go run ./bench table
+
+hotpath:
 	go test . -run '^$$' -bench . -benchmem
 
 lint:

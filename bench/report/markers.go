@@ -30,13 +30,31 @@ func Replace(doc, name, text string) (string, error) {
 	return doc[:from] + text + doc[to:], nil
 }
 
-// Write puts blocks into a document, by name. It writes all of them or nothing.
-func Write(path string, blocks map[string]string) error {
+// Check reports whether a document has these blocks.
+func Check(path string, names ...string) error {
+	doc, err := read(path)
+	for _, name := range names {
+		if err == nil {
+			_, err = Replace(doc, name, "")
+		}
+	}
+	return err
+}
+
+func read(path string) (string, error) {
 	file, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("report: run it from the repository's root: %w", err)
+		return "", fmt.Errorf("report: run it from the repository's root: %w", err)
 	}
-	doc := string(file)
+	return string(file), nil
+}
+
+// Write puts blocks into a document, by name. It writes all of them or nothing.
+func Write(path string, blocks map[string]string) error {
+	doc, err := read(path)
+	if err != nil {
+		return err
+	}
 	for name, text := range blocks {
 		if doc, err = Replace(doc, name, text); err != nil {
 			return err
