@@ -1,8 +1,10 @@
 package httplimit
 
 import (
+	"flag"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -116,23 +118,59 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func BenchmarkMiddleware(b *testing.B) {
-	r := newRig(b, redistest.Start(b).Client(b))
-	b.Run("bare Allow", func(b *testing.B) {
+// bareAllow is the control: what the limiter costs without HTTP.
+func (r *rig) bareAllow() {
+	if res, _ := r.limiter.Allow(ctx, apiKey); !res.Allowed {
+		panic("denied")
+	}
+}
+
+func bench(f func()) func(*testing.B) {
+	return func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if res, _ := r.limiter.Allow(ctx, apiKey); !res.Allowed {
-				b.Fatal("denied")
-			}
+			f()
 		}
-	})
+	}
+}
+
+func BenchmarkMiddleware(b *testing.B) {
+	r := newRig(b, redistest.Start(b).Client(b))
+	b.Run("bare Allow", bench(r.bareAllow))
 	for _, s := range styles {
-		call := r.serve(b, s.remote, &s.opts)
-		b.Run(s.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				call()
-			}
-		})
+		b.Run(s.name, bench(r.serve(b, s.remote, &s.opts)))
+	}
+}
+
+var ratios = flag.Bool("ratios", false, "measure the times of TestAddedTime")
+
+// TestAddedTime prints what the middleware adds to a bare Allow of the same run,
+// as medians of interleaved rounds: go test ./httplimit -run TestAddedTime -ratios -v
+// It is to be less than a microsecond; twice that fails.
+func TestAddedTime(t *testing.T) {
+	if !*ratios {
+		t.Skip("measures for half a minute: give -ratios")
+	}
+	const rounds = 3
+	r := newRig(t, redistest.Start(t).Client(t))
+	calls := []func(){r.bareAllow}
+	for _, s := range styles {
+		calls = append(calls, r.serve(t, s.remote, &s.opts))
+	}
+	times := make([][]float64, len(calls))
+	for range rounds {
+		for i, call := range calls {
+			res := testing.Benchmark(bench(call))
+			times[i] = append(times[i], float64(res.T.Nanoseconds())/float64(res.N))
+		}
+	}
+	median := func(i int) float64 { return slices.Sorted(slices.Values(times[i]))[rounds/2] }
+	t.Logf("%-20s %5.0f ns", "bare Allow", median(0))
+	for i, s := range styles {
+		added := median(i+1) - median(0)
+		t.Logf("%-20s %5.0f ns more", s.name, added)
+		if added > 2000 {
+			t.Errorf("%s adds %.0f ns, want less than 1000", s.name, added)
+		}
 	}
 }
