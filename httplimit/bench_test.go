@@ -17,6 +17,7 @@ import (
 // rig is a limiter whose keys are on slices that last, so that what is measured
 // is the middleware. The bare Allow is measured beside it, in the same run.
 type rig struct {
+	node    *hybrid.Node
 	limiter *hybrid.Limiter
 	request *http.Request
 	writer  *writer
@@ -39,7 +40,7 @@ func newRig(tb testing.TB, rdb *redis.Client) *rig {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = node.Close() })
-	r := &rig{request: httptest.NewRequest(http.MethodGet, "/items/1", nil), writer: &writer{header: http.Header{}}}
+	r := &rig{node: node, request: httptest.NewRequest(http.MethodGet, "/items/1", nil), writer: &writer{header: http.Header{}}}
 	r.request.Header.Set("X-API-Key", apiKey)
 	if r.limiter, err = node.Limiter("bench", hybrid.Per(1<<45, time.Hour), &hybrid.LimiterOptions{Accuracy: hybrid.Strict}); err != nil {
 		tb.Fatal(err)
@@ -114,6 +115,21 @@ func TestAllocations(t *testing.T) {
 		}
 		if got := r.writer.header.Get("X-RateLimit-Limit"); s.name == "x-ratelimit" && got != "35184372088832" {
 			t.Errorf("%s: limit %q", s.name, got)
+		}
+	}
+}
+
+// Several limits allocate what AllowAll allocates for them, and the values of the
+// headers.
+func TestAllocationsOfSeveralLimits(t *testing.T) {
+	r := newRig(t, redistest.MiniClient(t))
+	first := hybrid.Check{Limiter: r.limiter, Key: apiKey}
+	second := hybrid.Check{Limiter: r.limiter, Key: "203.0.113.9"}
+	bare := testing.AllocsPerRun(1000, func() { _, _ = r.node.AllowAll(ctx, first, second) })
+	for style, values := range map[Headers]float64{NoHeaders: 0, XRateLimit: 2, IETF: 2} {
+		opts := &Options{Headers: style, Key: Header("X-API-Key"), Node: r.node, More: []Check{{Limiter: r.limiter, Key: RemoteIP(nil)}}}
+		if n := testing.AllocsPerRun(1000, r.serve(t, ipv4, opts)); n != bare+values {
+			t.Errorf("%v: %v allocations, want the %v of AllowAll and %v", style, n, bare, values)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestCase18RetryAfterLateInAWindow(t *testing.T) {
 // refills.
 func TestCase18RetryAfterIsKept(t *testing.T) {
 	limits := []hybrid.Limit{hybrid.PerSecond(1), hybrid.PerSecond(7), hybrid.PerSecond(1000), hybrid.PerMinute(5),
-		hybrid.PerHour(3), hybrid.Per(3, 7*time.Millisecond), hybrid.PerSecond(100).WithBurst(10),
+		hybrid.Per(3, 10*time.Minute), hybrid.Per(3, 7*time.Millisecond), hybrid.PerSecond(100).WithBurst(10),
 		hybrid.Window(100, time.Second), hybrid.Window(20, time.Minute)}
 	for _, acc := range accuracies {
 		for _, limit := range limits {
