@@ -60,8 +60,8 @@ var brokenPolicies = []breach{
 	{"the policy decides as it says: at", func(o *outcome) { during(o, hybrid.FailClosed).allowed = true }},
 	{"the policy decides as it says: at", func(o *outcome) { during(o, hybrid.FailLocal).allowed = false }},
 	{"the policy decides: at", func(o *outcome) { during(o, hybrid.FailClosed).path = hybrid.PathExact }},
-	{"the policy decides: at", func(o *outcome) { first(o, 500*ms, hybrid.FailOpen).path = hybrid.PathFallback }},
-	{"the policy decides: 9", func(o *outcome) { o.expect.down = maybe }},
+	{"the policy waits for the fault: at", func(o *outcome) { first(o, 500*ms, hybrid.FailOpen).path = hybrid.PathFallback }},
+	{"a store that works is asked: 9", func(o *outcome) { o.expect.down = maybe }},
 	{"FailLocal admits the fair share", func(o *outcome) {
 		for i := range o.answers {
 			if a := &o.answers[i]; a.policy == hybrid.FailLocal {
@@ -123,12 +123,12 @@ var brokenExcuses = []breach{
 		away(o, 0, 2500*ms, 2990*ms)
 		first(o, 2940*ms, hybrid.FailLocal).byPolicy()
 	}},
-	{"the policy decides: at", func(o *outcome) { // the same before the fault
+	{"the policy waits for the fault: at", func(o *outcome) { // the same before the fault
 		stillAt(o, 290*ms, 12*ms)
 		away(o, 0, 300*ms, 990*ms)
 		first(o, 900*ms, hybrid.FailLocal).byPolicy()
 	}},
-	{"the policy decides: 0.98 %", func(o *outcome) { // and in a fault that is none for the nodes
+	{"a store that works is asked: 0.98 %", func(o *outcome) { // and in a fault that is none for the nodes
 		o.expect, o.events = expectation{down: never}, nil
 		stillAt(o, 1090*ms, 12*ms)
 		away(o, 0, 1100*ms, 1900*ms)

@@ -60,6 +60,25 @@ func TestBrokenPromisesAreTold(t *testing.T) {
 	}
 }
 
+// In a soak what is asked of a store that works is judged for all rounds together:
+// no more than one answer of a thousand may be by policy for no reason.
+func TestASoakIsNotNeglectful(t *testing.T) {
+	o := sound()
+	o.expect.down = never
+	o.events = nil
+	o.sort()
+	fallbacks, asked := o.unasked(warmUp, o.ready)
+	var s soak
+	s.neglect(o)
+	if s.unasked != len(fallbacks) || s.unasked == 0 || s.asked != asked || !s.neglectful() {
+		t.Errorf("%d of %d unasked, want %d of %d, which is too much", s.unasked, s.asked, len(fallbacks), asked)
+	}
+	s.unasked, s.asked = 3, 3000
+	if s.neglectful() {
+		t.Error("one of a thousand is too much")
+	}
+}
+
 // What timers missed their time by, calls may miss theirs by; and what a stalled
 // machine did is no fault of a node.
 func TestBusyMachineIsExcused(t *testing.T) {

@@ -26,6 +26,8 @@ var promises = []check{
 	{"no call waits while the store is known to be down", waitingCalls, false},
 	{"no error reaches a caller", failedCalls, true},
 	{"the policy decides", wrongPolicy, false},
+	{"the policy waits for the fault", early, false},
+	{"a store that works is asked", neglected, false},
 	{"the policy decides as it says", ownWords, true},
 	{"FailLocal admits the fair share", meanShares, false},
 	{"the bound holds", brokenBounds, true},
@@ -143,34 +145,52 @@ func ownWords(o *outcome) (bad []string) {
 }
 
 // wrongPolicy: while a node does not wait for the store nothing else but the policy
-// and its own memory answers; and a store that works is asked.
+// and its own memory answers.
 func wrongPolicy(o *outcome) (bad []string) {
-	fallbacks, asked := 0, 0
-	for i := range o.answers {
-		a := &o.answers[i]
-		during := a.end() >= o.began && a.at <= o.ready
-		if during {
-			asked++
-		}
-		if a.path != hybrid.PathFallback {
-			continue
-		}
-		if during && !o.excused(a) {
-			fallbacks++
-		}
-		if a.end() < o.began && a.at > warmUp && !o.excused(a) {
-			bad = append(bad, fmt.Sprintf("%v: by policy before the fault", describe(a)))
-		}
-	}
 	o.duringOutages(func(a *answer) {
 		if a.path == hybrid.PathExact {
 			bad = append(bad, fmt.Sprintf("%v: by the store, which is down", describe(a)))
 		}
 	})
-	if part := float64(fallbacks) / float64(max(asked, 1)); o.expect.down != always && part > o.expect.byPolicy {
-		bad = append(bad, fmt.Sprintf("%.2f %% of the answers by policy, at most %.2f %% expected", 100*part, 100*o.expect.byPolicy))
+	return bad
+}
+
+// early: before the fault the policy answers nothing.
+func early(o *outcome) (bad []string) {
+	fallbacks, _ := o.unasked(warmUp, o.began)
+	for _, a := range fallbacks {
+		bad = append(bad, fmt.Sprintf("%v: by policy before the fault", describe(a)))
 	}
 	return bad
+}
+
+// neglected: a store that works is asked, also while a fault lasts that nodes need
+// not stop waiting for.
+func neglected(o *outcome) (bad []string) {
+	if o.expect.down == always {
+		return nil
+	}
+	fallbacks, asked := o.unasked(o.began, o.ready)
+	if part := float64(len(fallbacks)) / float64(max(asked, 1)); part > o.expect.byPolicy {
+		bad = append(bad, fmt.Sprintf("%.2f %% of the answers by policy, at most %.2f %% expected; the first: %v", 100*part, 100*o.expect.byPolicy, describe(fallbacks[0])))
+	}
+	return bad
+}
+
+// unasked returns the answers by policy that were given in a time and that no stall
+// excuses, and how many answers there were in all.
+func (o *outcome) unasked(from, to time.Duration) (fallbacks []*answer, asked int) {
+	for i := range o.answers {
+		a := &o.answers[i]
+		if a.end() < from || a.at > to {
+			continue
+		}
+		asked++
+		if a.path == hybrid.PathFallback && !o.excused(a) {
+			fallbacks = append(fallbacks, a)
+		}
+	}
+	return fallbacks, asked
 }
 
 // warmUp is when first connections have been made.

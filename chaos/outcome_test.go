@@ -30,7 +30,8 @@ type outcome struct {
 
 	answers  []answer // in order of time
 	controls []late   // in order of time
-	pings    []late   // of the server, in order of time
+	pings    []late   // of the server, in order of time; by a way of their own
+	well     bool     // the server is well all the time: what is harmed is the way of the nodes to it
 	others   []late   // of a server that no fault befalls, in order of time
 	events   []event
 	samples  []sample

@@ -39,6 +39,9 @@ type fault struct {
 	expect  expectation
 }
 
+// sparesServer reports whether a fault leaves the server alone: it harms the way to it.
+func (f *fault) sparesServer() bool { return f.way != nil && f.expect.losses == 0 }
+
 const (
 	longCalm   = 800 * time.Millisecond
 	shortFault = 1200 * time.Millisecond
@@ -123,7 +126,7 @@ func play(t testing.TB, f fault) *outcome {
 	}
 	asFleet(func() { r.fleet = setup.start(t) })
 	r.out = outcome{fault: f.name, seed: *seedFlag, limit: setup.limit, accuracy: setup.accuracy, nodes: setup.nodes,
-		timeout: orDefault(setup.options.StoreTimeout, defaultTimeout), tick: orDefault(setup.options.SyncInterval, defaultTick), expect: f.expect,
+		timeout: orDefault(setup.options.StoreTimeout, defaultTimeout), tick: orDefault(setup.options.SyncInterval, defaultTick), expect: f.expect, well: f.sparesServer(),
 		secrets: []string{secretMark, password, secretHost, "127.0.0.1", portOf(r.addr())}}
 	r.phases()
 	return &r.out

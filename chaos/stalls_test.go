@@ -22,12 +22,12 @@ func (o *outcome) stalled(from, to time.Duration) bool {
 // queued up in it are answered one after the other.
 const aftermath = 150 * time.Millisecond
 
-// findServers returns how late servers were: one that no fault befalls and the server itself, but not while
-// the fault lasts, which its pings may meet as well.
+// findServers returns how late servers were: one that no fault befalls and the server
+// itself, but not while a fault lasts that its pings may meet as well.
 func (o *outcome) findServers() []late {
 	all := slices.Clone(o.others)
 	for _, p := range o.pings {
-		if p.at < o.began || p.at-p.by > o.ready {
+		if o.well || p.at < o.began || p.at-p.by > o.ready {
 			all = append(all, p)
 		}
 	}
