@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// All or nothing, with four limits and callers that compete: the books of each
+// day hold what was admitted, and nothing of what was denied.
+func TestMultilimit(t *testing.T) {
+	var out bytes.Buffer
+	s, err := run(&out)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	t.Log("\n" + out.String())
+	admitted := 0
+	for _, c := range s.clients {
+		admitted += c.admitted
+		if c.day != int64(c.admitted) || c.day > 12 {
+			t.Errorf("%s: %d of 12 a day admitted, %d charged", c.user, c.admitted, c.day)
+		}
+		for by := range c.denied {
+			if !strings.HasSuffix(by, "per second") && !strings.HasSuffix(by, "per day") {
+				t.Errorf("%s: denied by %q", c.user, by)
+			}
+		}
+	}
+	if admitted != 30 || s.tenant != 30 {
+		t.Errorf("%d of the tenant's 30 a day admitted, %d charged", admitted, s.tenant)
+	}
+	zoe := s.clients[3]
+	if zoe.admitted != 0 || zoe.last != "tenant per day" || len(zoe.denied) != 1 {
+		t.Errorf("after the tenant's day: %+v", zoe)
+	}
+	for _, want := range []string{"ann", "tenant per day", "used up its 30 of the day; zoe has used 0 of hers"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %q", want)
+		}
+	}
+}
+
+// Which limit denied can be told by its number only if no two have the same.
+func TestLimitsCanBeToldApart(t *testing.T) {
+	node, stop, err := openNode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	q, err := newQuotas(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]string{}
+	for _, quota := range q.all {
+		burst := quota.limiter.Limit("any").Burst()
+		if other := seen[burst]; other != "" {
+			t.Errorf("%s and %s both allow %d", other, quota.name, burst)
+		}
+		seen[burst] = quota.name
+	}
+}
