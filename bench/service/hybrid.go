@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,6 +19,8 @@ type fleet struct {
 	limiters []*hybrid.Limiter
 }
 
+const syncInterval = 100 * time.Millisecond // the default
+
 func startFleet(addr string, p Plan, accuracy hybrid.Accuracy) (f *fleet, err error) {
 	f = &fleet{accuracy: accuracy}
 	defer func() {
@@ -26,10 +29,11 @@ func startFleet(addr string, p Plan, accuracy hybrid.Accuracy) (f *fleet, err er
 		}
 	}()
 	for i := range p.Nodes {
+		time.Sleep(syncInterval / time.Duration(p.Nodes)) // servers do not start, and then settle, all at once
 		rdb := connect(addr)
 		f.clients = append(f.clients, rdb)
 		node, err := hybrid.New(rdb, &hybrid.Options{
-			NodeID: strconv.Itoa(i + 1), Servers: p.Nodes,
+			NodeID: strconv.Itoa(i + 1), Servers: p.Nodes, SyncInterval: syncInterval,
 			Logger: slog.New(slog.DiscardHandler), // the report counts what it would say
 		})
 		if err != nil {

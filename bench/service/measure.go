@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 
 	"github.com/hybridlimit/hybrid"
@@ -13,8 +14,8 @@ import (
 // Settings are what is measured.
 type Settings struct {
 	Plan
-	Compare     bool // also measure ten times the limit, Exact and redis_rate
-	CompareRate int  // at which the latter two are measured; 0: the highest that each carries
+	Only        *regexp.Regexp // of what hybrid is compared with, only what has such a name; nil: all
+	CompareRate int            // at which Exact and redis_rate are measured; 0: the highest that each carries
 }
 
 // Report is all that was measured.
@@ -39,6 +40,9 @@ var (
 	peer     = starter{name: "redis_rate v10", policy: -1, start: func(addr string, p Plan) (subject, error) {
 		return startPerRequest(addr, p), nil
 	}}
+	bare = starter{name: "a map alone", policy: -1, empty: true, start: func(_ string, p Plan) (subject, error) {
+		return startBare(p), nil
+	}}
 	control = starter{name: "control", policy: -1, empty: true, start: func(string, Plan) (subject, error) {
 		return empty{}, nil
 	}}
@@ -49,41 +53,48 @@ var (
 func Measure(ctx context.Context, s Settings, out io.Writer) (*Report, error) {
 	rep := &Report{Settings: s}
 	var prof profiler
-	fmt.Fprintf(out, "hybrid: warm-up of %v, then %v\n", s.Warmup+s.Settling, s.Measured+s.Profiled)
-	main, err := balanced.run(ctx, s.Plan, &prof)
-	if err != nil {
+	if err := rep.run(ctx, balanced, s.Plan, &prof, out); err != nil {
 		return nil, err
 	}
-	rep.Results = append(rep.Results, main)
-	rep.Redis = main.redis.version
+	rep.Redis = rep.Results[0].redis.version
 	rep.CPU, rep.Mutex, rep.profiled = prof.cpu, prof.mutex, prof.length
-	if s.Compare {
-		if err := rep.tenfold(ctx, out); err != nil {
+	s.Profiled = 0
+	tenfold, cold := s.Plan, s.Plan
+	tenfold.Limit *= 10
+	cold.Warmup = 0
+	for _, next := range []func() error{
+		func() error {
+			return rep.run(ctx, balanced.called("hybrid, "+limitText(tenfold.Limit, tenfold.Period)), tenfold, nil, out)
+		},
+		func() error { return rep.compare(ctx, exact, out) },
+		func() error { return rep.compare(ctx, peer, out) },
+		func() error { return rep.run(ctx, bare, s.Plan, nil, out) },
+		func() error { return rep.run(ctx, control, cold, nil, out) },
+	} {
+		if err := next(); err != nil {
 			return nil, err
 		}
-		for _, other := range []starter{exact, peer} {
-			if err := rep.compare(ctx, other, out); err != nil {
-				return nil, err
-			}
-		}
-	}
-	fmt.Fprintln(out, "control: the same load, an empty limiter")
-	p := s.Plan
-	p.Warmup, p.Profiled = 0, 0
-	if err := rep.add(control.run(ctx, p, nil)); err != nil {
-		return nil, err
 	}
 	return rep, rep.err()
 }
 
-// tenfold measures the same with ten times the limit, of which a key uses a tenth.
-func (rep *Report) tenfold(ctx context.Context, out io.Writer) error {
-	p := rep.Settings.Plan
-	p.Limit, p.Profiled = 10*p.Limit, 0
-	s := balanced
-	s.name = "hybrid, " + limitText(p.Limit, p.Period)
-	fmt.Fprintf(out, "%s: the same\n", s.name)
-	return rep.add(s.run(ctx, p, nil))
+// wanted reports whether a subject is to be measured: the first one always is.
+func (rep *Report) wanted(s starter) bool {
+	return len(rep.Results) == 0 || rep.Settings.Only == nil || rep.Settings.Only.MatchString(s.name)
+}
+
+// run measures a subject, if it is wanted.
+func (rep *Report) run(ctx context.Context, s starter, p Plan, prof *profiler, out io.Writer) error {
+	if !rep.wanted(s) {
+		return ctx.Err()
+	}
+	fmt.Fprintf(out, "%s: %d/s for %v\n", s.name, p.Rate, p.end())
+	r, err := s.run(ctx, p, prof)
+	if err != nil {
+		return err
+	}
+	rep.Results = append(rep.Results, r)
+	return nil
 }
 
 // compare measures a subject that asks Redis for each request: at the rate that was
@@ -92,26 +103,18 @@ func (rep *Report) compare(ctx context.Context, s starter, out io.Writer) error 
 	p := rep.Settings.Plan
 	p.Warmup, p.Profiled = time.Second, 0
 	p.Measured = min(p.Measured, 10*time.Second)
-	if rep.Settings.CompareRate > 0 {
-		p.Rate = rep.Settings.CompareRate
-		fmt.Fprintf(out, "%s: at %d/s\n", s.name, p.Rate)
-		return rep.add(s.run(ctx, p, nil))
+	if p.Rate = rep.Settings.CompareRate; p.Rate > 0 || !rep.wanted(s) {
+		return rep.run(ctx, s, p, nil, out)
 	}
+	p.Rate = rep.Settings.Plan.Rate
 	fmt.Fprintf(out, "%s: searching for the highest rate that it carries\n", s.name)
 	best, err := s.atItsBest(ctx, p)
-	if err := rep.add(best, err); err != nil {
+	if err != nil {
 		return err
 	}
+	rep.Results = append(rep.Results, best)
 	p.Rate = best.Plan.Rate / 2
-	fmt.Fprintf(out, "%s: carries %d/s; at half of it\n", s.name, best.Plan.Rate)
-	return rep.add(s.run(ctx, p, nil))
-}
-
-func (rep *Report) add(r *Result, err error) error {
-	if err == nil {
-		rep.Results = append(rep.Results, r)
-	}
-	return err
+	return rep.run(ctx, s, p, nil, out)
 }
 
 // err tells of broken bounds and of calls that failed.

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// own is what this process has used since it began.
+// own is what this process has used since it began, and the whole machine beside it.
 type own struct {
-	cpu    time.Duration // of the processors
-	gc     time.Duration // of it, by the garbage collector
-	cycles uint64        // of the garbage collector
-	allocs uint64        // bytes
-	heap   uint64        // bytes in use, not a difference
+	cpu     time.Duration // of the processors
+	gc      time.Duration // of it, by the garbage collector, as of its last cycle
+	cycles  uint64        // of the garbage collector
+	machine time.Duration // of the processors, by all programs; 0: not told
+	heap    uint64        // bytes in use, not a difference
 }
 
 func (o own) since(a own) own {
 	o.cpu -= a.cpu
 	o.gc -= a.gc
 	o.cycles -= a.cycles
-	o.allocs -= a.allocs
+	o.machine -= a.machine
 	return o
 }
 
@@ -26,15 +26,14 @@ func readOwn() own {
 	s := []metrics.Sample{
 		{Name: "/cpu/classes/gc/total:cpu-seconds"},
 		{Name: "/gc/cycles/total:gc-cycles"},
-		{Name: "/gc/heap/allocs:bytes"},
 		{Name: "/gc/heap/live:bytes"},
 	}
 	metrics.Read(s)
 	return own{
-		cpu:    processorTime(),
-		gc:     time.Duration(s[0].Value.Float64() * float64(time.Second)),
-		cycles: s[1].Value.Uint64(),
-		allocs: s[2].Value.Uint64(),
-		heap:   s[3].Value.Uint64(),
+		cpu:     processorTime(),
+		gc:      time.Duration(s[0].Value.Float64() * float64(time.Second)),
+		cycles:  s[1].Value.Uint64(),
+		machine: machineTime(),
+		heap:    s[2].Value.Uint64(),
 	}
 }

@@ -15,6 +15,12 @@ type starter struct {
 	start  func(addr string, p Plan) (subject, error)
 }
 
+// called is the same under another name.
+func (s starter) called(name string) starter {
+	s.name = name
+	return s
+}
+
 // Result is what one subject came to.
 type Result struct {
 	Name    string

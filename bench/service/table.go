@@ -46,9 +46,17 @@ func (rep *Report) table() (rows []row) {
 	add("of it, the garbage collector (cycles)", func(r *Result) string {
 		return fmt.Sprintf("%s (%d)", perCall(r.own.gc, r.requests), r.own.cycles)
 	})
+	add("memory in use by the process, after its last collection", func(r *Result) string { return fmt.Sprintf("%d MB", r.own.heap>>20) })
+	add("processor time of other programs, of a core", others)
 	add("calls under way, at most", func(r *Result) string { return fmt.Sprint(r.busiest) })
 	add("admitted, of what a perfect central limiter admits", admitted)
 	add("beyond the limit, worst key and interval", beyond)
+	add("answers by the failure policy", func(r *Result) string {
+		if r.policy == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%.4f %%", 100*float64(r.policy)/float64(max(r.latencies.added.count(), 1)))
+	})
 	add("bound", func(r *Result) string { return r.bound() })
 	return rows
 }
@@ -99,6 +107,14 @@ func scripts(r *Result) string {
 
 func perCall(d time.Duration, requests int64) string {
 	return fmt.Sprintf("%.2f µs", float64(d.Nanoseconds())/1000/float64(max(requests, 1)))
+}
+
+// others is what the machine did beside the run, which delays it and is not its doing.
+func others(r *Result) string {
+	if r.own.machine == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f %%", max(0, 100*share(r.own.machine-r.own.cpu-r.redis.cpu, r.elapsed)))
 }
 
 func admitted(r *Result) string {

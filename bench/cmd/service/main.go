@@ -4,7 +4,7 @@
 // limiter. It needs redis-server on PATH.
 //
 //	go run ./bench/cmd/service                         everything, in about five minutes
-//	go run ./bench/cmd/service -compare=false -warmup 15s -seconds 10
+//	go run ./bench/cmd/service -only control -warmup 15s -seconds 10
 //	go run ./bench/cmd/service -profile cpu.pb.gz -mutex mutex.pb.gz
 //	go run ./bench/cmd/service -docs                   the same, into docs/ (in the repository's root)
 //
@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -112,7 +113,10 @@ func parse(args []string, out io.Writer) (job, error) {
 	fs.Uint64Var(&j.Seed, "seed", 1, "`seed` of the traffic")
 	fs.DurationVar(&j.Warmup, "warmup", 65*time.Second, "`time` under load before anything is counted: floors are earned over a membership's time to live and a fill time")
 	seconds := fs.Float64("seconds", 20, "`length` of the measured part")
-	fs.BoolVar(&j.Compare, "compare", true, "also measure ten times the limit, and Exact and redis_rate, which ask Redis for each request")
+	fs.Func("only", "of what hybrid is compared with, only what matches this `pattern`; ^$ for nothing", func(text string) (err error) {
+		j.Only, err = regexp.Compile(text)
+		return err
+	})
 	fs.IntVar(&j.CompareRate, "compare-rate", 0, "`requests` per second for Exact and redis_rate; 0 = search for the highest that each carries")
 	fs.StringVar(&j.profile, "profile", "", "write a profile of the processors to a `file`, made after the measured part")
 	fs.StringVar(&j.mutex, "mutex", "", "write a profile of waits for locks to a `file`")

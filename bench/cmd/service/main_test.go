@@ -8,11 +8,11 @@ import (
 )
 
 func TestFlags(t *testing.T) {
-	j, err := parse(strings.Fields("-nodes 3 -rate 500 -limit 50/10s -seconds 1.5 -compare=false -profile cpu.pb.gz"), io.Discard)
+	j, err := parse(strings.Fields("-nodes 3 -rate 500 -limit 50/10s -seconds 1.5 -only control -profile cpu.pb.gz"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Nodes != 3 || j.Rate != 500 || j.Limit != 50 || j.Period != 10*time.Second || j.Compare || j.Measured != 1500*time.Millisecond {
+	if j.Nodes != 3 || j.Rate != 500 || j.Limit != 50 || j.Period != 10*time.Second || !j.Only.MatchString("control") || j.Only.MatchString("hybrid, Exact") || j.Measured != 1500*time.Millisecond {
 		t.Errorf("got %+v", j)
 	}
 	if j.Profiled != j.Measured {
@@ -35,6 +35,7 @@ func TestWrongFlags(t *testing.T) {
 		"-limit x/min":     "allowed COUNT/PERIOD",
 		"-seconds 0":       "allowed 0.1 to 3600",
 		"-warmup 2h":       "allowed 0s to 1h",
+		"-only (":          "missing closing",
 		"more":             "only flags are allowed",
 	} {
 		if _, err := parse(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
