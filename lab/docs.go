@@ -91,6 +91,11 @@ func writeDocs(d report.Data) error {
 	if err != nil {
 		return err
 	}
+	return writeFiles(files)
+}
+
+// writeFiles writes files by path.
+func writeFiles(files map[string][]byte) error {
 	for path, content := range files {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err

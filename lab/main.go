@@ -6,6 +6,7 @@
 //	go run ./lab table                                the rows that must reach their targets
 //	go run ./lab service                              50,000 requests per second over a million keys
 //	go run ./lab faults -seeds 100                    random fleets in which everything goes wrong
+//	go run ./lab scaling                              how cost grows, measured and by a formula; -docs writes it
 //	go run ./lab docs                                 the tables and pictures of docs/accuracy.md, in minutes
 package main
 
@@ -31,6 +32,7 @@ var commands = []command{
 	{"table", "the rows that must reach their targets", runTable},
 	{"service", "whole services: up to a million requests per second", runService},
 	{"faults", "random fleets in which everything goes wrong", runFaults},
+	{"scaling", "how cost grows with keys, nodes, requests and limits, beside a formula", runScaling},
 	{"docs", "the tables and pictures of docs/accuracy.md, in minutes", runDocs},
 }
 

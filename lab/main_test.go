@@ -9,14 +9,19 @@ import (
 // run in which all went well.
 func TestNothingToRun(t *testing.T) {
 	for line, want := range map[string]string{
-		"table -only nomatch": "no row matches",
-		"table -fills NaN":    "fills: NaN, allowed",
-		"table -span -1s":     "span: -1s, allowed",
-		"faults -seeds 0":     "seeds: 0, allowed 1 to",
-		"faults -seeds -1":    "seeds: -1, allowed 1 to",
-		"run -load NaN":       "load: NaN, allowed",
-		"run -nonsense":       "-h lists the flags",
-		"run -load 1 more":    `unexpected argument "more"`,
+		"table -only nomatch":     "no row matches",
+		"table -fills NaN":        "fills: NaN, allowed",
+		"table -span -1s":         "span: -1s, allowed",
+		"faults -seeds 0":         "seeds: 0, allowed 1 to",
+		"faults -seeds -1":        "seeds: -1, allowed 1 to",
+		"run -load NaN":           "load: NaN, allowed",
+		"scaling -only nowhere":   "no point matches",
+		"scaling -only (":         "missing closing )",
+		"scaling -quick -docs":    "it keeps nothing",
+		"scaling -quick -missing": "it keeps nothing",
+		"scaling -seed -1":        "-h lists the flags",
+		"run -nonsense":           "-h lists the flags",
+		"run -load 1 more":        `unexpected argument "more"`,
 	} {
 		args := strings.Fields(line)
 		for _, c := range commands {

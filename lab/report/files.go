@@ -21,16 +21,21 @@ func (d Data) Files(doc string) (map[string][]byte, error) {
 	if files[Numbers], err = d.JSON(); err != nil {
 		return nil, err
 	}
-	for _, f := range d.figures() {
+	return files, draw(files, d.figures())
+}
+
+// draw adds both variants of pictures to the files.
+func draw(files map[string][]byte, figures []figure) error {
+	for _, f := range figures {
 		for _, theme := range []plot.Theme{plot.Light, plot.Dark} {
 			var b bytes.Buffer
 			if err := f.chart.WriteSVG(&b, theme); err != nil {
-				return nil, fmt.Errorf("report: chart %s: %w", f.name, err)
+				return fmt.Errorf("report: chart %s: %w", f.name, err)
 			}
 			files["docs/"+f.path(theme)] = b.Bytes()
 		}
 	}
-	return files, nil
+	return nil
 }
 
 // The generated files besides the pictures, from the repository's root.

@@ -65,6 +65,7 @@ func (c *linkConn) Write(p []byte) (int, error) {
 	case <-c.broken:
 		return 0, net.ErrClosed
 	case c.out <- message{c.link.due(kindOf(p)), bytes.Clone(p)}:
+		c.link.meter.sent.Add(int64(len(p)))
 		return len(p), nil
 	}
 }
@@ -141,6 +142,7 @@ func (c *linkConn) fetch() {
 			c.cut()
 			return
 		}
+		c.link.meter.received.Add(int64(n))
 		c.mu.Lock()
 		f, kind := c.fate, c.kind
 		c.mu.Unlock()

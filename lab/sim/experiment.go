@@ -34,6 +34,7 @@ type Experiment struct {
 	Scenes   Scenes   // if any, the measured part plays these in turn, instead of Load and Place
 	Quiet    bool     // nobody asks anything during the warm-up
 
+	Still  time.Duration // the first part of the warm-up, in which nobody asks anything
 	Warm   time.Duration // default: five seconds, in which nodes find each other, and one fill time
 	Span   time.Duration // the measured part; default Fills
 	Fills  float64       // Span in fill times; default 15

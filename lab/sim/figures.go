@@ -10,8 +10,8 @@ import (
 
 // Figures is what a run showed. Unless it says otherwise a number is of the
 // measured part, and in requests. Where a sample of keys stands for all, numbers
-// are what all would have come to, except commands and round trips: a call of many
-// keys carries more of them than a call of few.
+// are what all would have come to, except commands, round trips, bytes and keys
+// remembered: a call of many keys carries more of them than a call of few.
 type Figures struct {
 	Experiment Experiment // complete
 
@@ -36,6 +36,8 @@ type Figures struct {
 	Policy   int64   // decided by the failure policy
 	Cost     Cost    // of the store
 	Nodes    []int64 // tokens admitted by each node
+
+	Remembered float64 // keys that a node remembers at the end, on average; of the library only
 
 	Asked   int64         // requests in the whole run; of a sample of keys, those that were made
 	Elapsed time.Duration // real time of the run

@@ -29,6 +29,7 @@ func (e *Experiment) Bind(fs *flag.FlagSet) {
 	fs.Var(&e.Place, "place", "`node` of a request: uniform, one, hopping, least or zipf:SKEW")
 	fs.Var(&e.Scenes, "scenes", "`scenes` in turn instead of -load and -place: \"2m 0.5x uniform aside, 1m 50/s one\"")
 	fs.BoolVar(&e.Quiet, "quiet", e.Quiet, "no requests during the warm-up")
+	fs.DurationVar(&e.Still, "still", e.Still, "no requests in the first `part` of the warm-up")
 	fs.DurationVar(&e.Warm, "warm", e.Warm, "warm-up (default 5s and one fill time)")
 	fs.DurationVar(&e.Span, "span", e.Span, "measured time (default -fills)")
 	fs.Float64Var(&e.Fills, "fills", e.Fills, "measured time in `fill times` of the limit (default 15)")

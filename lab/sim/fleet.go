@@ -48,9 +48,7 @@ type member struct {
 // fleet does not tick in step.
 func newFleet(e Experiment, keys *population) *fleet {
 	f := &fleet{e: e, backend: newBackend(e.Store), problems: map[string]error{}}
-	if e.Sample > 0 {
-		f.meter.strata, f.meter.keys = make([]atomic.Int64, len(keys.strata)), keys
-	}
+	f.meter.strata, f.meter.keys = make([]strokes, len(keys.strata)), keys
 	for _, s := range e.stretches() {
 		f.watched = f.watched || s.place == Least
 	}
@@ -71,7 +69,7 @@ func (f *fleet) join() {
 	nodes := *f.nodes.Load()
 	number := len(nodes)
 	salt := f.e.Seed<<16 + uint64(number)
-	m := &member{link: newLink(f.e.Trip, salt), wire: newWire(&f.meter, f.watched)}
+	m := &member{link: newLink(f.e.Trip, salt, &f.meter), wire: newWire(&f.meter, f.watched)}
 	if f.outages.Load() > 0 {
 		m.link.cut()
 	}
@@ -189,6 +187,17 @@ func (f *fleet) problem(kind string, err error) {
 
 // Cost is part of Subject.
 func (f *fleet) Cost() Cost { return f.meter.cost() }
+
+// remembered is how many keys the nodes remember, on average. It looks at each that
+// is in touch with the store.
+func (f *fleet) remembered() float64 {
+	sum := 0
+	living := f.living()
+	for _, node := range living {
+		sum += f.member(node).node.Stats().Total.Keys
+	}
+	return float64(sum) / float64(len(living))
+}
 
 // tokens is what a node holds of a key.
 func (f *fleet) tokens(node int, key string) int64 { return f.member(node).wire.holds(key) }

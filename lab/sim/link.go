@@ -10,8 +10,9 @@ import (
 // link is one node's way to the store: half a round trip each way, and what goes
 // wrong on it. Both stores send through it.
 type link struct {
-	trip Trip
-	salt uint64 // makes the delays of this link its own
+	trip  Trip
+	salt  uint64 // makes the delays of this link its own
+	meter *meter // counts what passes
 
 	mu     sync.Mutex
 	down   bool      // no connection can be made, and there is none
@@ -35,8 +36,8 @@ const (
 
 var errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 
-func newLink(trip Trip, salt uint64) *link {
-	return &link{trip: trip, salt: mix(salt), conns: map[*linkConn]bool{}}
+func newLink(trip Trip, salt uint64, m *meter) *link {
+	return &link{trip: trip, salt: mix(salt), meter: m, conns: map[*linkConn]bool{}}
 }
 
 // due is when a message that is sent now arrives: half a round trip later, and

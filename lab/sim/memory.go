@@ -75,6 +75,7 @@ func (m *memory) call(cmds []redis.Cmder) error {
 	t := &trip{memory: m, cmds: cmds, settles: settlesOf(cmds), epoch: epoch}
 	t.giveUp = time.Now().Add(readTimeout + t.apart())
 	m.wire.sent(t.settles, len(cmds))
+	m.link.meter.sent.Add(bytesOfCalls(cmds))
 	replies, err := t.there()
 	if err != nil {
 		return fail(cmds, err)
@@ -196,6 +197,9 @@ func (t *trip) execute() []any {
 		t.store.ledger.Settle(context.Background(), part)
 		t.wire.executed(part)
 		replies[i] = encode(part)
+	}
+	for _, reply := range replies {
+		t.link.meter.received.Add(bytesOfReply(reply))
 	}
 	return replies
 }

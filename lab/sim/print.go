@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -48,6 +49,20 @@ func (f *Figures) printCost(say func(name, format string, args ...any)) {
 		f.Operations(), share(f.Cost.Commands, n, 0), share(f.Cost.RoundTrips, n, 0), 100*f.Waited(), 100*share(f.Policy, n, 0))
 	say("", "%.1f other commands per second and node; %.2f times the one-shot worst-case bound",
 		float64(f.Cost.Other)/f.Experiment.Span.Seconds()/float64(f.Experiment.Nodes), f.Competitive())
+	f.printReasons(say)
+}
+
+// printReasons says what the store was asked for, most first.
+func (f *Figures) printReasons(say func(name, format string, args ...any)) {
+	var parts []string
+	for r, n := range f.Cost.By {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%.1f %% %v", 100*share(n, f.Cost.Operations, 0), Reason(r)))
+		}
+	}
+	if len(parts) > 0 {
+		say("", "of the operations: %s", strings.Join(parts, ", "))
+	}
 }
 
 // Brief is a run of faults in one line.

@@ -48,6 +48,7 @@ func (e Experiment) run() *Figures {
 	after := billOf(subject)
 	f.Cost = after.since(before, keys)
 	if library != nil {
+		f.Remembered = library.remembered()
 		library.testify(f, after.Cost)
 	}
 	return f
@@ -56,14 +57,14 @@ func (e Experiment) run() *Figures {
 // bill is what a subject has cost so far.
 type bill struct {
 	Cost
-	strata []int64 // operations of each stratum of a sample; nil if there is none
+	strata []ByReason // operations of each stratum of the keys; nil if it is not the library
 }
 
 func billOf(s Subject) bill {
 	b := bill{Cost: s.Cost()}
 	if f, ok := s.(*fleet); ok {
 		for i := range f.meter.strata {
-			b.strata = append(b.strata, f.meter.strata[i].Load())
+			b.strata = append(b.strata, f.meter.strata[i].load())
 		}
 	}
 	return b
@@ -75,8 +76,12 @@ func (b bill) since(before bill, keys *population) Cost {
 	if b.strata != nil {
 		c.Operations = 0
 	}
-	for i, n := range b.strata {
-		c.Operations += keys.scale(i)(n - before.strata[i])
+	for i, by := range b.strata {
+		all := keys.scale(i)
+		for reason, n := range by.minus(before.strata[i]) {
+			c.By[reason] += all(n)
+			c.Operations += all(n)
+		}
 	}
 	return c
 }

@@ -86,7 +86,7 @@ func TestCommand(t *testing.T) {
 		var got Experiment
 		fs := flag.NewFlagSet("", flag.ContinueOnError)
 		got.Bind(fs)
-		if err := fs.Parse(words(strings.TrimPrefix(e.Command(), "go run ./lab run "))); err != nil {
+		if err := fs.Parse(shellWords(strings.TrimPrefix(e.Command(), "go run ./lab run "))); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := got.withDefaults(), e.withDefaults(); !reflect.DeepEqual(got, want) {
@@ -95,8 +95,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// words splits a command line as a shell does that knows single quotes.
-func words(line string) (all []string) {
+// shellWords splits a command line as a shell does that knows single quotes.
+func shellWords(line string) (all []string) {
 	quoted := false
 	for _, part := range strings.FieldsFunc(line, func(r rune) bool {
 		if r == '\'' {

@@ -87,7 +87,6 @@ type stretch struct {
 
 // stretches is the time line.
 func (e Experiment) stretches() []stretch {
-	warm := stretch{to: e.Warm, window: -1}
 	first := Scene{For: e.Span, Load: e.Load, Rate: e.Rate, Place: e.Place}
 	scenes := e.Scenes
 	if len(scenes) == 0 {
@@ -95,16 +94,25 @@ func (e Experiment) stretches() []stretch {
 	} else if e.Load == 0 && e.Rate == 0 {
 		first = scenes[0]
 	}
-	if warm.place = first.Place; !e.Quiet {
-		warm.rate = e.offered(first.Load, first.Rate)
-	}
-	line, end := []stretch{warm}, e.Warm+e.Span
-	for i := 0; line[len(line)-1].to < end; i++ {
+	line, end := e.warmUp(first), e.Warm+e.Span
+	for i, warm := 0, len(line); line[len(line)-1].to < end; i++ {
 		c := scenes[i%len(scenes)]
 		from := line[len(line)-1].to
-		line = append(line, e.windows(c, from, min(from+c.For, end), len(line)-1)...)
+		line = append(line, e.windows(c, from, min(from+c.For, end), len(line)-warm)...)
 	}
 	return line
+}
+
+// warmUp is what comes before the measured part: a silence, and then the first scene.
+func (e Experiment) warmUp(first Scene) (line []stretch) {
+	if e.Still > 0 {
+		line = append(line, stretch{to: e.Still, place: first.Place, window: -1})
+	}
+	warm := stretch{from: e.Still, to: e.Warm, place: first.Place, window: -1}
+	if !e.Quiet {
+		warm.rate = e.offered(first.Load, first.Rate)
+	}
+	return append(line, warm)
 }
 
 // windows divides a scene into fill times. What is left over joins the last one

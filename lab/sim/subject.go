@@ -32,8 +32,22 @@ type Cost struct {
 	RoundTrips int64 // pipelines that carried the commands
 	Other      int64 // commands that carried none: heartbeats and the like
 	Blocked    int64 // requests whose answer waited for the store
+
+	By             ByReason // operations; of the library only
+	Polls          int64    // round trips that carried no operation; of the library only
+	Sent, Received int64    // bytes to the store and from it; of the library only
 }
 
 func (c Cost) minus(o Cost) Cost {
-	return Cost{c.Operations - o.Operations, c.Commands - o.Commands, c.RoundTrips - o.RoundTrips, c.Other - o.Other, c.Blocked - o.Blocked}
+	return Cost{
+		Operations: c.Operations - o.Operations,
+		Commands:   c.Commands - o.Commands,
+		RoundTrips: c.RoundTrips - o.RoundTrips,
+		Other:      c.Other - o.Other,
+		Blocked:    c.Blocked - o.Blocked,
+		By:         c.By.minus(o.By),
+		Polls:      c.Polls - o.Polls,
+		Sent:       c.Sent - o.Sent,
+		Received:   c.Received - o.Received,
+	}
 }

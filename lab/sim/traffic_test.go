@@ -55,6 +55,28 @@ func TestScenes(t *testing.T) {
 	}
 }
 
+// The warm-up may begin with a silence.
+func TestStill(t *testing.T) {
+	e := Experiment{Rate: 100, Still: 20 * time.Second, Warm: 30 * time.Second, Span: 10 * time.Second, Seed: 1}
+	measured, warm := 0, 0
+	for _, a := range arrivalsOf(e) {
+		switch {
+		case a.at < e.Still:
+			t.Fatalf("an arrival at %v", a.at)
+		case a.stretch.window == 0 && a.at >= e.Warm:
+			measured++
+		case a.stretch.window < 0 && a.at < e.Warm:
+			warm++
+		}
+	}
+	if math.Abs(float64(warm)-1000) > 150 || math.Abs(float64(measured)-1000) > 150 {
+		t.Errorf("%d arrivals of the warm-up and %d measured ones, want 1000 each", warm, measured)
+	}
+	if e.Still = e.Warm + 1; e.Validate() == nil {
+		t.Error("a silence longer than the warm-up was taken")
+	}
+}
+
 // A scene is judged in windows of one fill time.
 func TestWindows(t *testing.T) {
 	e := Experiment{Limit: hybrid.PerMinute(10), Load: 1, Span: 200 * time.Second}.withDefaults()

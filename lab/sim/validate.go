@@ -67,6 +67,7 @@ func (e Experiment) validateTime() error {
 	if err := cmp.Or(
 		within("fills", e.Fills, 1e-9, 1e6),
 		within("warm", e.Warm, 0, mostTime),
+		within("still", e.Still, 0, e.Warm),
 		within("span", e.Span, 1, mostTime),
 		within("scenes and fill times in span", e.lineLength(), 0, mostScenes),
 	); err != nil {

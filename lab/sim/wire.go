@@ -16,13 +16,26 @@ type meter struct {
 	commands   atomic.Int64 // commands that carried them
 	roundTrips atomic.Int64 // calls that carried the commands
 	other      atomic.Int64 // commands that carried none: heartbeats, marks
+	polls      atomic.Int64 // calls that carried none of the former
+	sent       atomic.Int64 // bytes
+	received   atomic.Int64 // bytes
 	blocked    atomic.Int64
 
 	lenient  atomic.Bool // a node left in order, and settled more than requests had paid for
 	exceeded atomic.Bool // there were more operations than requests at some time
 
-	strata []atomic.Int64 // operations by stratum, if the keys are a sample
+	strata []strokes // operations by stratum of the keys
 	keys   *population
+}
+
+// strokes counts operations by reason.
+type strokes [reasons]atomic.Int64
+
+func (s *strokes) load() (b ByReason) {
+	for i := range s {
+		b[i] = s[i].Load()
+	}
+	return b
 }
 
 func (m *meter) cost() Cost {
@@ -32,6 +45,9 @@ func (m *meter) cost() Cost {
 		RoundTrips: m.roundTrips.Load(),
 		Other:      m.other.Load(),
 		Blocked:    m.blocked.Load(),
+		Polls:      m.polls.Load(),
+		Sent:       m.sent.Load(),
+		Received:   m.received.Load(),
 	}
 }
 
@@ -67,6 +83,8 @@ func (w *wire) sent(settles [][]*slice.Settle, commands int) {
 	w.meter.other.Add(int64(commands) - carrying)
 	if carrying > 0 {
 		w.meter.roundTrips.Add(1)
+	} else {
+		w.meter.polls.Add(1)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,9 +112,8 @@ func (w *wire) executed(settles []*slice.Settle) {
 		if w.meter.operations.Add(1) > w.meter.asked.Load() && !w.meter.lenient.Load() {
 			w.meter.exceeded.Store(true)
 		}
-		if w.meter.strata != nil {
-			w.meter.strata[w.meter.keys.stratumOf(numberOf(keyOf(st.Account)))].Add(1)
-		}
+		stratum := w.meter.keys.stratumOf(numberOf(keyOf(st.Account)))
+		w.meter.strata[stratum][reasonOf(st)].Add(1)
 	}
 }
 

@@ -1,0 +1,36 @@
+package law
+
+import "time"
+
+// What it costs Redis, in its own time (measured on Redis 7.0): so much for each
+// call, whatever it carries, so much for each account in it (7 µs alone, 3.2 µs each
+// in a call of 64), and so much for each mark that a node reads.
+const (
+	PerCall    = 3900 * time.Nanosecond
+	PerAccount = 3100 * time.Nanosecond
+	PerMark    = 490 * time.Nanosecond
+)
+
+// Busy is the part of a second that one Redis spends on it.
+func (c Cost) Busy() float64 {
+	return c.Operations()*PerAccount.Seconds() + c.Calls*PerCall.Seconds() + c.Polls*c.Listed*PerMark.Seconds()
+}
+
+// Enough is how busy one Redis may be: it has one core, and half of it is for what
+// comes at once, and for others.
+const Enough = 0.5
+
+// MostRate is the largest rate of requests that one Redis bears, in whole thousands
+// and up to a hundred million a second; 0 if it does not bear a thousand.
+func (s Service) MostRate() float64 {
+	lo, hi := 0, 100_000
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		if s.Rate = 1000 * float64(mid); s.Predict().Busy() <= Enough {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return 1000 * float64(lo)
+}
