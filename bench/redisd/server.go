@@ -65,8 +65,12 @@ func start(binary string) (*Server, error) {
 func (s *Server) answers() error {
 	var err error
 	for range 500 {
-		if err = s.rdb.Ping(context.Background()).Err(); err == nil {
-			return nil
+		var c net.Conn
+		if c, err = net.Dial("tcp", s.Addr); err == nil { // the client would log that it cannot
+			_ = c.Close()
+			if err = s.rdb.Ping(context.Background()).Err(); err == nil {
+				return nil
+			}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
