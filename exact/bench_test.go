@@ -39,6 +39,34 @@ func BenchmarkSettle(b *testing.B) {
 	b.ReportMetric(float64(us)/float64(calls)/64, "redis-us/account")
 }
 
+// BenchmarkCodec is what a batch of 64 costs the node besides the client: its call is written,
+// and its reply read.
+func BenchmarkCodec(b *testing.B) {
+	var batch []*slice.Settle
+	reply := []any{int64(t0)}
+	for i := range 64 {
+		e := &slice.Settle{Account: fmt.Sprint("hybrid:{}a1:3:api:user-", i), Rule: PerMinute(1000).Rule(),
+			Usage: slice.Usage{Tag: slice.Tag{Epoch: t0 / slice.Epoch}, Spent: int64(i), Held: 40, Charged: 0.375, Want: 50, Least: 2, Unit: 1, Divisor: 40}}
+		if i%8 == 0 {
+			e.Usage.Needs = []slice.Need{{Cost: 1, Count: 1}}
+		}
+		batch = append(batch, e)
+		reply = append(reply, int64(0), int64(0), "417.01234567890123", int64(417), int64(24))
+		for range e.Usage.Needs {
+			reply = append(reply, int64(1))
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c := settleCall(batch)
+		c.reply = reply
+		if readReply(batch, c); batch[63].Outcome != slice.Ran {
+			b.Fatal(batch[63].Err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/settle")
+}
+
 func indexAfter(s, sub string) int {
 	for i := range s {
 		if len(s)-i > len(sub) && s[i:i+len(sub)] == sub {

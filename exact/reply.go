@@ -11,78 +11,108 @@ import (
 // badArgument is what the script answers to a settle that makes no sense.
 const badArgument = "ERR bad argument"
 
-// readReply fills in the outcomes of the settles that one call carried.
-func readReply(group []*slice.Settle, c *call) {
-	replies, ok := c.reply.([]any)
-	if c.err == nil && (!ok || len(replies) != len(group)) {
-		c.err = errReply
-	}
-	for i, e := range group {
-		if c.err != nil {
-			e.Outcome, e.Err = outcomeOf(c.err), c.err
-			continue
-		}
-		readAccount(e, replies[i])
-	}
-}
+// refused stands for the flags of an account that was not settled; the reason follows.
+const refused = -1
 
-// readAccount fills in the outcome of one settle.
-func readAccount(e *slice.Settle, reply any) {
-	fields, _ := reply.([]any)
-	if len(fields) == 2 {
-		if text, ok := fields[1].(string); ok {
-			e.Outcome, e.Err = slice.NotRun, refusal(text)
-			e.Lone = redis.HasErrorPrefix(e.Err, "WRONGTYPE") || text == badArgument
-			return
+// readReply fills in the outcomes of the settles that one call carried. Its reply is
+// {clock, flags, ahead, used, lent, granted, admitted..., flags, ...}.
+func readReply(group []*slice.Settle, c *call) {
+	if c.err != nil {
+		for _, e := range group {
+			e.Outcome, e.Err = outcomeOf(c.err), c.err
 		}
-	}
-	g, ok := readGrant(fields, len(e.Usage.Needs))
-	if !ok {
-		e.Outcome, e.Err = slice.Unknown, errReply
 		return
 	}
-	e.Outcome, e.Grant = slice.Ran, g
+	r := newReader(group, c.reply)
+	for _, e := range group {
+		r.account(e)
+	}
+	if r.broken || len(r.fields) > 0 { // it answers something else
+		for _, e := range group {
+			e.Outcome, e.Err, e.Lone, e.Grant = slice.Unknown, errReply, false, slice.Grant{}
+		}
+	}
 }
 
-// readGrant decodes {flags, now, clock, used, lent, granted, epoch, window, life, admitted...}.
-func readGrant(f []any, runs int) (g slice.Grant, ok bool) {
-	const head = 9
-	if len(f) != head+runs {
-		return g, false
-	}
-	var n [head]int64
-	for i := range n {
-		if i == 3 {
-			continue
-		}
-		if n[i], ok = f[i].(int64); !ok {
-			return g, false
-		}
-	}
-	text, _ := f[3].(string)
-	used, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return g, false
-	}
-	g = slice.Grant{
-		Dropped: n[0]&1 != 0, Rebuilt: n[0]&2 != 0,
-		Now: n[1], Clock: n[2], Used: used, Lent: n[4], Granted: n[5],
-		Tag: slice.Tag{Epoch: n[6], Window: n[7]}, Life: n[8],
-	}
-	return g, readAdmitted(&g, f[head:])
+// reader takes one field of a reply after the other. It is broken once one is not what
+// it should be.
+type reader struct {
+	fields   []any
+	broken   bool
+	clock    int64
+	admitted []int64 // room for those of all accounts
 }
 
-func readAdmitted(g *slice.Grant, f []any) bool {
-	if len(f) == 0 {
-		return true
+func newReader(group []*slice.Settle, reply any) *reader {
+	runs := 0
+	for _, e := range group {
+		runs += len(e.Usage.Needs)
 	}
-	g.Admitted = make([]int64, len(f))
-	for i := range f {
-		k, ok := f[i].(int64)
-		if !ok {
-			return false
+	r := &reader{}
+	if runs > 0 {
+		r.admitted = make([]int64, runs)
+	}
+	r.fields, _ = reply.([]any)
+	r.clock = r.integer()
+	return r
+}
+
+// account fills in the outcome of one settle.
+func (r *reader) account(e *slice.Settle) {
+	flags := r.integer()
+	if flags == refused {
+		text := r.text()
+		e.Outcome, e.Err = slice.NotRun, refusal(text)
+		e.Lone = redis.HasErrorPrefix(e.Err, "WRONGTYPE") || text == badArgument
+		return
+	}
+	e.Outcome, e.Grant = slice.Ran, r.grant(e, flags)
+}
+
+// grant reads what a settle led to. The lease that it speaks of is the one of its time.
+func (r *reader) grant(e *slice.Settle, flags int64) slice.Grant {
+	g := slice.Grant{Dropped: flags&1 != 0, Rebuilt: flags&2 != 0, Clock: r.clock}
+	g.Now = r.clock + r.integer()
+	g.Used, g.Lent, g.Granted = r.real(), r.integer(), r.integer()
+	g.Tag.Epoch = g.Now / slice.Epoch
+	g.Life = (g.Tag.Epoch+2)*slice.Epoch - g.Now
+	if w := e.Rule.Window; w > 0 {
+		g.Tag.Window = g.Now / w
+		g.Life = min(g.Life, (g.Tag.Window+1)*w-g.Now)
+	}
+	if n := len(e.Usage.Needs); n > 0 {
+		g.Admitted, r.admitted = r.admitted[:n:n], r.admitted[n:]
+		for i := range g.Admitted {
+			g.Admitted[i] = r.integer()
 		}
-		g.Admitted[i] = k
 	}
-	return true
+	r.broken = r.broken || flags < 0 || g.Now < g.Clock || g.Clock < 0 || !(g.Used >= 0)
+	return g
+}
+
+func (r *reader) next() (field any) {
+	if len(r.fields) == 0 {
+		r.broken = true
+		return nil
+	}
+	field, r.fields = r.fields[0], r.fields[1:]
+	return field
+}
+
+func (r *reader) integer() int64 {
+	v, ok := r.next().(int64)
+	r.broken = r.broken || !ok
+	return v
+}
+
+func (r *reader) text() string {
+	v, ok := r.next().(string)
+	r.broken = r.broken || !ok
+	return v
+}
+
+func (r *reader) real() float64 {
+	v, err := strconv.ParseFloat(r.text(), 64)
+	r.broken = r.broken || err != nil
+	return v
 }

@@ -3,18 +3,17 @@ package exact
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hybridlimit/hybrid/slice"
 )
 
+// Redis serves nobody else while a script runs: a call takes a fraction of a millisecond.
 const (
-	maxAccounts = 64 // accounts per script call: Redis serves nobody else meanwhile
-	maxCalls    = 16 // script calls per round trip
-	headArgs    = 15 // arguments of an account before its needs
+	maxAccounts = 64   // per script call
+	maxNeeds    = 1024 // runs of needs per script call, of which 20 cost as much as an account
+	maxCalls    = 16   // script calls per round trip, of accounts that need little
 )
 
 // Settle executes each settle of the batch at most once, and fills in its
@@ -92,63 +91,15 @@ func groupsByShard(rdb *redis.Ring, batch []*slice.Settle) [][]*slice.Settle {
 	return groups
 }
 
+// split divides a batch into calls of at most size accounts and maxNeeds runs.
 func split(groups [][]*slice.Settle, batch []*slice.Settle, size int) [][]*slice.Settle {
-	for len(batch) > size {
-		groups, batch = append(groups, batch[:size]), batch[size:]
+	from, needs := 0, 0
+	for i, e := range batch {
+		needs += len(e.Usage.Needs)
+		if i-from == size || needs > maxNeeds {
+			groups = append(groups, batch[from:i])
+			from, needs = i, len(e.Usage.Needs)
+		}
 	}
-	return append(groups, batch)
-}
-
-// settleCall encodes the contract on top of settle.lua.
-func settleCall(group []*slice.Settle) *call {
-	argv := 0
-	for _, e := range group {
-		argv += headArgs + 2*len(e.Usage.Needs)
-	}
-	c := newCall(settleScript, len(group), argv)
-	for _, e := range group {
-		c.args = append(c.args, e.Account)
-	}
-	for _, e := range group {
-		c.args = appendSettle(c.args, e)
-	}
-	return c
-}
-
-func appendSettle(args []any, e *slice.Settle) []any {
-	u := &e.Usage
-	args = append(args,
-		integer(e.Rule.Window), integer(e.Rule.Burst), real(e.Rule.Rate),
-		integer(u.Tag.Epoch), integer(u.Tag.Window),
-		integer(u.Spent), integer(u.Returned), integer(u.Held),
-		real(u.Charged), real(u.Fallback),
-		integer(u.Want), integer(u.Least), integer(u.Unit), integer(u.Divisor),
-		len(u.Needs))
-	for _, n := range u.Needs {
-		args = append(args, integer(n.Cost), integer(n.Count))
-	}
-	return args
-}
-
-// zero spares most arguments their allocation.
-var zero any = "0"
-
-func integer(v int64) any {
-	if v == 0 {
-		return zero
-	}
-	return v
-}
-
-// real formats v so that the script reads the same double. An exponent gets
-// a point before it: the Lua of miniredis does not read 1e-06.
-func real(v float64) any {
-	if v == 0 {
-		return zero
-	}
-	text := strconv.FormatFloat(v, 'g', -1, 64)
-	if mantissa, exponent, ok := strings.Cut(text, "e"); ok && !strings.Contains(mantissa, ".") {
-		return mantissa + ".0e" + exponent
-	}
-	return text
+	return append(groups, batch[from:])
 }

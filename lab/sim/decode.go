@@ -28,121 +28,118 @@ func scriptKey(cmd redis.Cmder) (key string, ok bool) {
 	return key, ok
 }
 
-// decode reads {"evalsha", sha, keys, key..., argument...}.
+// decode reads {"evalsha", sha, keys, key..., question..., terms...}.
 func decode(args []any) []*slice.Settle {
-	r := reader{args: args[2:]}
-	batch := make([]slice.Settle, r.int())
-	all := make([]*slice.Settle, len(batch))
+	n := args[2].(int)
+	keys, questions, terms := args[3:3+n], args[3+n:3+2*n], args[3+2*n:]
+	batch := make([]slice.Settle, n)
+	all := make([]*slice.Settle, n)
 	for i := range batch {
 		all[i] = &batch[i]
-		batch[i].Account = r.next().(string)
-	}
-	for i := range batch {
-		batch[i].Rule, batch[i].Usage = r.settle()
+		batch[i].Account = keys[i].(string)
+		question := wordsOf(questions[i])
+		shared := wordsOf(terms[question.int()-1])
+		shared.terms(&batch[i])
+		question.usage(&batch[i].Usage)
 	}
 	return all
 }
 
-// reader takes one argument after the other.
-type reader struct{ args []any }
+// words are what is left of an argument.
+type words []string
 
-func (r *reader) next() any {
-	v := r.args[0]
-	r.args = r.args[1:]
-	return v
+func wordsOf(arg any) words { return strings.Split(arg.(string), " ") }
+
+func (w *words) next() string {
+	word := (*w)[0]
+	*w = (*w)[1:]
+	return word
 }
 
-func (r *reader) int() int64 {
-	switch v := r.next().(type) {
-	case int64:
-		return v
-	case int:
-		return int64(v)
-	case string:
-		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-			return n
-		}
-	}
-	panic(fmt.Sprintf("sim: a settle with an argument that is no whole number; %d left: %v", len(r.args), r.args))
-}
-
-func (r *reader) real() float64 {
-	text, _ := r.next().(string)
-	if text == "0" {
-		return 0
-	}
-	v, err := strconv.ParseFloat(text, 64)
+func (w *words) int() int64 {
+	v, err := strconv.ParseInt(w.next(), 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("sim: a settle with %q for a number", text))
+		panic(fmt.Sprintf("sim: a settle says what is no whole number: %v, before %q", err, *w))
 	}
 	return v
 }
 
-// settle reads the arguments of one account.
-func (r *reader) settle() (rule slice.Rule, u slice.Usage) {
-	rule.Window, rule.Burst, rule.Rate = r.int(), r.int(), r.real()
-	u.Tag.Epoch, u.Tag.Window = r.int(), r.int()
-	u.Spent, u.Returned, u.Held = r.int(), r.int(), r.int()
-	u.Charged, u.Fallback = r.real(), r.real()
-	u.Want, u.Least, u.Unit, u.Divisor = r.int(), r.int(), r.int(), r.int()
-	if n := r.int(); n > 0 {
-		u.Needs = make([]slice.Need, n)
+func (w *words) real() float64 {
+	v, err := strconv.ParseFloat(w.next(), 64)
+	if err != nil {
+		panic(fmt.Sprintf("sim: a settle says what is no number: %v, before %q", err, *w))
 	}
-	for i := range u.Needs {
-		u.Needs[i] = slice.Need{Cost: r.int(), Count: r.int()}
-	}
-	return rule, u
+	return v
 }
 
-// encode is the script's reply to settles that ran, or were refused.
+// terms reads what many accounts share.
+func (w *words) terms(st *slice.Settle) {
+	st.Rule = slice.Rule{Window: w.int(), Burst: w.int(), Rate: w.real()}
+	st.Usage.Tag = slice.Tag{Epoch: w.int(), Window: w.int()}
+	st.Usage.Least, st.Usage.Unit, st.Usage.Divisor = w.int(), w.int(), w.int()
+}
+
+// usage reads the rest of a question.
+func (w *words) usage(u *slice.Usage) {
+	u.Spent, u.Returned, u.Held = w.int(), w.int(), w.int()
+	u.Want, u.Charged, u.Fallback = w.int(), w.real(), w.real()
+	for len(*w) > 0 {
+		u.Needs = append(u.Needs, slice.Need{Cost: w.int(), Count: w.int()})
+	}
+}
+
+// encode is the script's reply to settles that ran at one moment, or were refused:
+// {clock, flags, ahead, used, lent, granted, admitted..., flags, ...}.
 func encode(settles []*slice.Settle) []any {
-	replies := make([]any, len(settles))
-	for i, st := range settles {
+	reply := make([]any, 1, 1+6*len(settles))
+	reply[0] = int64(0)
+	for _, st := range settles {
 		if st.Outcome != slice.Ran {
-			replies[i] = []any{int64(-1), st.Err.Error()}
+			reply = append(reply, int64(-1), st.Err.Error())
 			continue
 		}
-		replies[i] = encodeGrant(&st.Grant)
-	}
-	return replies
-}
-
-// encodeGrant is {flags, now, clock, used, lent, granted, epoch, window, life, admitted...}.
-func encodeGrant(g *slice.Grant) []any {
-	flags := one(g.Dropped) + 2*one(g.Rebuilt)
-	reply := make([]any, 0, 9+len(g.Admitted))
-	reply = append(reply, flags, g.Now, g.Clock, strconv.FormatFloat(g.Used, 'g', 17, 64),
-		g.Lent, g.Granted, g.Tag.Epoch, g.Tag.Window, g.Life)
-	for _, n := range g.Admitted {
-		reply = append(reply, n)
+		g := &st.Grant
+		reply[0] = g.Clock
+		reply = append(reply, one(g.Dropped)+2*one(g.Rebuilt), g.Now-g.Clock,
+			strconv.FormatFloat(g.Used, 'g', 17, 64), g.Lent, g.Granted)
+		for _, n := range g.Admitted {
+			reply = append(reply, n)
+		}
 	}
 	return reply
 }
 
 // readReply fills in the outcomes of settles from what the client was told.
 func readReply(settles []*slice.Settle, val any, err error) {
-	replies, _ := val.([]any)
-	for i, st := range settles {
+	fields, _ := val.([]any)
+	next := 1 // behind the clock
+	for _, st := range settles {
 		st.Outcome = slice.Unknown
 		switch {
 		case err != nil:
 			if surelyNotRun(err) {
 				st.Outcome = slice.NotRun
 			}
-		case i < len(replies):
-			readGrant(st, replies[i].([]any))
+		case next < len(fields):
+			st.Grant.Clock = fields[0].(int64)
+			next += readGrant(st, fields[next:])
 		}
 	}
 }
 
-// readGrant reads what the lab looks at.
-func readGrant(st *slice.Settle, f []any) {
-	if len(f) == 2 {
+// readGrant reads what the lab looks at, and returns how many fields there are.
+func readGrant(st *slice.Settle, f []any) int {
+	if f[0] == int64(-1) {
 		st.Outcome = slice.NotRun
-		return
+		return 2
 	}
+	const head = 5
 	st.Outcome = slice.Ran
 	st.Grant.Dropped = f[0].(int64)&1 != 0
-	st.Grant.Clock, st.Grant.Lent, st.Grant.Granted = f[2].(int64), f[4].(int64), f[5].(int64)
-	st.Grant.Used, _ = strconv.ParseFloat(f[3].(string), 64)
+	st.Grant.Used, _ = strconv.ParseFloat(f[2].(string), 64)
+	st.Grant.Lent, st.Grant.Granted = f[3].(int64), f[4].(int64)
+	for _, n := range f[head : head+len(st.Usage.Needs)] {
+		st.Grant.Admitted = append(st.Grant.Admitted, n.(int64))
+	}
+	return head + len(st.Usage.Needs)
 }
