@@ -172,7 +172,7 @@ func TestTakingOverInRealTime(t *testing.T) {
 	}
 	const held = 100 * time.Millisecond
 	worst := func(hold func()) time.Duration {
-		all := evenly(6000, 100*time.Microsecond)
+		all := evenly(2500, 100*time.Microsecond)
 		load(all, 100, func(r *request) {
 			if r == &all[1000] {
 				hold()

@@ -77,6 +77,7 @@ func (rep *Report) Markdown(made string, prof *Profiles) string {
 	fmt.Fprintf(&b, "%s, each node with a Redis client of its own, generator, nodes and one Redis on the same processors; warm-up of %v, then %v.\n\n",
 		rep.Settings.title(), rep.Settings.Warmup+rep.Settings.Settling, rep.Settings.Measured)
 	b.WriteString("```sh\ngo run ./bench/cmd/service -docs\n```\n\n")
+	b.WriteString(reading)
 	markdownTable(&b, append([]string{""}, rep.names()...), rep.table())
 	b.WriteString("\n![Added latency against its percentile, with the usual budget of 2 ms](service-latency.svg)\n\n")
 	b.WriteString("Who answered, and how long the call took:\n\n")
@@ -93,6 +94,11 @@ func (rep *Report) Markdown(made string, prof *Profiles) string {
 	fmt.Fprintf(&b, "\n%s.\n", made)
 	return b.String()
 }
+
+// reading says what the rows mean.
+const reading = `Arrivals are an open Poisson stream: they wait for no answer, and one that is late counts from when it was due (no coordinated omission). *Added by the call* is the time in the limiter; *as the caller sees it* begins when the request was due, and so holds the delays of timers and processors as well. Those are what the *control* shows, the same load on a function that returns at once, and the empty limiter, which is asked beside the others in each run. *A map alone* is a lookup of the key and a compare-and-swap on each node, and limits nothing: with so many keys it takes what memory takes. What asks Redis for each request is shown at the highest rate that it carries, with 99 of 100 callers served within 20 ms, and at half of it.
+
+`
 
 func reachedMark(reached bool) string {
 	if reached {
