@@ -129,15 +129,19 @@ func (g *growing) measure(t *testing.T, plan []survey.Growth) error {
 	return errors.Join(errs...)
 }
 
-// keep takes a point into the file, in the order of the plan.
-func (g *growing) keep(p report.Point) error {
+// keep takes a point into the file, in the order of the plan. It reads the file
+// again: another run may have kept points meanwhile.
+func (g *growing) keep(p report.Point) (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.points = g.points.Put(p)
-	g.sort()
 	if g.quick {
+		g.put(p)
 		return nil
 	}
+	if g.points, err = report.ReadScaling(report.ScalingNumbers); err != nil {
+		return err
+	}
+	g.put(p)
 	file, err := g.points.JSON()
 	if err != nil {
 		return err
@@ -145,8 +149,10 @@ func (g *growing) keep(p report.Point) error {
 	return os.WriteFile(report.ScalingNumbers, file, 0o644)
 }
 
-// sort brings the points into the order of the plan, and drops what is not in it.
-func (g *growing) sort() {
+// put brings the points into the order of the plan, and drops what is not in it. The
+// caller holds mu.
+func (g *growing) put(p report.Point) {
+	g.points = g.points.Put(p)
 	var sorted report.Scaling
 	for _, p := range survey.Scaling(1) {
 		if old, ok := g.points.Find(p.Name); ok {

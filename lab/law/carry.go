@@ -40,9 +40,13 @@ const (
 
 // remember is how many keys a node remembers: those that it had requests for since
 // the sweep found that they were as new ones would be, when their floors had earned
-// a token again. The more keys there are, the longer the sweep takes for all.
+// a token again, or, without floors, when the node had not asked for a horizon. The
+// more keys there are, the longer the sweep takes for all.
 func (s Service) remember() (keys float64) {
-	earned := 1 / s.node(1).earns
+	earned := s.horizon()
+	if n := s.node(1); n.floor >= 1 {
+		earned = 1 / n.earns
+	}
 	for range 30 {
 		round := keys * sweepTicks / (keys + sweepTicks*sweepLeast) * s.Sync.Seconds()
 		next := 0.0

@@ -65,9 +65,9 @@ func TestFloorsNeedATokenEach(t *testing.T) {
 }
 
 // The most that one Redis bears is the most.
-func TestMostRate(t *testing.T) {
+func TestOneRedis(t *testing.T) {
 	s := minute
-	s.Rate = s.MostRate()
+	s.Rate = s.One()
 	if busy := s.Predict().Busy(); s.Rate < 10_000 || busy > Enough || busy < 0.95*Enough {
 		t.Errorf("at %.0f requests per second Redis is busy for %.3f", s.Rate, busy)
 	}

@@ -20,10 +20,13 @@ func (c Cost) Busy() float64 {
 // comes at once, and for others.
 const Enough = 0.5
 
-// MostRate is the largest rate of requests that one Redis bears, in whole thousands
-// and up to a hundred million a second; 0 if it does not bear a thousand.
-func (s Service) MostRate() float64 {
-	lo, hi := 0, 100_000
+// MostRate is where One stops looking, in requests per second.
+const MostRate = 1e8
+
+// One is the largest rate of requests that one Redis bears, in whole thousands and up
+// to MostRate; 0 if it does not bear a thousand.
+func (s Service) One() float64 {
+	lo, hi := 0, int(MostRate/1000)+1
 	for hi-lo > 1 {
 		mid := (lo + hi) / 2
 		if s.Rate = 1000 * float64(mid); s.Predict().Busy() <= Enough {

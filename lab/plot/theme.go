@@ -35,6 +35,7 @@ const (
 	Purple2
 	Purple3
 	Purple4
+	Curve // a line that was reckoned
 )
 
 type look struct {
@@ -57,6 +58,7 @@ var looks = [...]look{
 	Purple2: {0x93509a, 0xad82bd, 3, []float64{6, 4}, pentagon},
 	Purple3: {0x6f2c7f, 0xcaa3d6, 3, []float64{10, 4}, down},
 	Purple4: {0x4a0f5c, 0xe8cdf0, 3, []float64{14, 4, 2, 4, 2, 4}, star},
+	Curve:   {0x24292f, 0xe6edf3, 2, nil, none},
 }
 
 func (t Theme) color(l Look) color.Color {

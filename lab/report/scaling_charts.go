@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/hybridlimit/hybrid/lab/plot"
 )
@@ -47,39 +46,26 @@ func (s Scaling) figure(axis, label string) figure {
 		Title: "Operations of Redis per request, over the " + label + ": measured, and by the law",
 		X:     x,
 		Panels: []plot.Panel{{
-			Y: plot.Axis{Label: "operations per request", Scale: plot.Log, Min: 0.001, Max: 1.5, Format: atLeast(0)},
+			Y: plot.Axis{Label: "operations per request", Scale: plot.Log, Min: fewest, Max: 1.5, Format: atLeast(fewest)},
 			Series: []plot.Series{
 				{Name: "measured", Look: plot.Blue, Form: plot.Dots, Points: measured},
-				{Name: "law", Look: plot.Black, Points: s.curve(axis, x.Min, x.Max)},
-				{Name: "law, for ever", Look: plot.Rule, Points: s.forEver(axis, x.Min, x.Max)},
+				{Name: "law", Look: plot.Curve, Points: s.curve(axis, x.Min, x.Max)},
 			},
 		}},
 	}}
 }
 
-// curve is the law along an axis, from the base on.
-func (s Scaling) curve(axis string, from, to float64) []plot.Point {
-	b, _ := s.Find(Base)
-	return b.along(axis, from, to, b.Service().Since)
-}
-
-// forEver is the same for load that does not end.
-func (s Scaling) forEver(axis string, from, to float64) []plot.Point {
-	b, _ := s.Find(Base)
-	return b.along(axis, from, to, 0)
-}
-
-func (p Point) along(axis string, from, to float64, since time.Duration) (line []plot.Point) {
-	if p.Rate == 0 {
-		return nil // there is no base
+// curve is the law along an axis, through the base.
+func (s Scaling) curve(axis string, from, to float64) (line []plot.Point) {
+	base, ok := s.Find(Base)
+	if !ok {
+		return nil
 	}
-	const steps = 60
+	const steps = 120
 	for i := range steps + 1 {
 		x := from * math.Pow(to/from, float64(i)/steps)
-		at := p.moved(axis, x)
-		s := at.Service()
-		s.Since = since
-		line = append(line, plot.Point{X: x, Y: s.Predict().Operations() / at.Rate})
+		p := base.moved(axis, x)
+		line = append(line, plot.Point{X: x, Y: max(fewest, p.Law().Operations()/p.Rate)})
 	}
 	return line
 }

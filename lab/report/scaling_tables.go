@@ -24,11 +24,11 @@ func (s Scaling) section() string {
 }
 
 const (
-	captionWire = "What travels, and what a node remembers, where all keys were there. Beside each measured number is what the law says, in parentheses.\n"
+	captionPieces = "What the operations are for, of 100:\n"
 
-	captionPlan = "When is one Redis enough? The most requests per second that keep it below half a core, by the law, for a million keys (Zipf 0.99) under load that goes on for ever; and in parentheses what a request costs there, in operations. Twice as much needs a Cluster of two primaries, and so on: accounts are independent, and divide as keys do.\n"
+	captionWire = "What travels, and what a node remembers, where all keys were there, and in parentheses what the law says. Most of what comes from Redis are marks of scarce accounts, which every node reads at every tick.\n"
 
-	captionPieces = "What the operations are for, of 100.\n"
+	captionPlan = "When is one Redis enough? The most requests a second that keep it below half a core, by the law, for a million keys (Zipf 0.99) and load that goes on for ever; in parentheses the operations per request:\n"
 )
 
 func (s Scaling) howMade() string {
@@ -112,6 +112,7 @@ func (s Scaling) wireTable() string {
 		{"accounts in one", func(p Point) string { return fmt.Sprintf("%.1f", ratio(p.Operations, p.RoundTrips)) }},
 		{"kB/s to Redis", func(p Point) string { return both(p.perSecond(p.Sent)/1000, p.Law().Sent/1000) }},
 		{"kB/s from Redis", func(p Point) string { return both(p.perSecond(p.Received)/1000, p.Law().Received/1000) }},
+		{"marks that a poll reads, by the law", func(p Point) string { return fmt.Sprintf("%.0f", p.Law().Listed) }},
 		{"keys that a node remembers", func(p Point) string { return both(p.Remembered, p.Law().Remembered) }},
 		{"of memory, at 160 B and a name of 16", func(p Point) string { return fmt.Sprintf("%.1f MB", p.Remembered*(160+16)/1e6) }},
 	})
@@ -150,11 +151,15 @@ func planTable() string {
 
 func mostRate(nodes int, limit float64) string {
 	s := law.Service{Nodes: nodes, Keys: 1_000_000, Skew: 0.99, Burst: limit, Fill: time.Minute, Over: 0.1}
-	s.Rate = s.MostRate()
+	s.Rate = s.One()
 	if s.Rate == 0 {
 		return "less than 1k"
 	}
-	return fmt.Sprintf("%s (%.3f)", amount(round(s.Rate)), s.Predict().Operations()/s.Rate)
+	text := amount(round(s.Rate))
+	if s.Rate >= law.MostRate {
+		text = "beyond " + amount(law.MostRate)
+	}
+	return fmt.Sprintf("%s (%.4f)", text, s.Predict().Operations()/s.Rate)
 }
 
 // amount writes 50000 as "50k" and 1e6 as "1M", with four digits at most.
