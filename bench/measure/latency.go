@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,7 +60,9 @@ func (r *runner) pacedGap() time.Duration {
 	return time.Duration(float64(r.Limit.Period) / float64(r.Limit.Count) / pacedLoad / pacedKeys)
 }
 
-func (r *runner) limitText() string { return fmt.Sprintf("%d per %v", r.Limit.Count, r.Limit.Period) }
+func (r *runner) limitText() string {
+	return fmt.Sprintf("%s per %s", report.Number(float64(r.Limit.Count)), strings.TrimSuffix(r.Limit.Period.String(), "0s"))
+}
 
 // latencyAt measures at one delay. It appends to each contestant's row, and
 // returns what first requests took.
@@ -89,6 +92,7 @@ func (r *runner) latencyAt(i int, rows map[string][]float64) (entrants []*entran
 	paces := make([]paced, len(entrants))
 	var wg sync.WaitGroup
 	for j, e := range entrants {
+		e.connect()
 		wg.Go(func() {
 			// So that they do not all call at the same moments.
 			time.Sleep(r.pacedGap() * time.Duration(j) / time.Duration(len(entrants)))
@@ -102,6 +106,16 @@ func (r *runner) latencyAt(i int, rows map[string][]float64) (entrants []*entran
 		first[name] = micros(mean(paces[j].first))
 	}
 	return entrants, first, nil
+}
+
+// connect makes the connections that a contestant will need, on other keys: no
+// request is to wait for one.
+func (e *entrant) connect() {
+	var wg sync.WaitGroup
+	for i := range pacedCallers {
+		wg.Go(func() { e.ask(0, fmt.Sprintf("connects %d", i)) })
+	}
+	wg.Wait()
 }
 
 // paced is how long requests took, and the first ones of their keys.

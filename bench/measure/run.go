@@ -52,8 +52,20 @@ func Run(ctx context.Context, c Config, say func(format string, args ...any)) (r
 	slices.SortStableFunc(tables, func(a, b report.Table) int {
 		return slices.Index(Tables, a.Name) - slices.Index(Tables, b.Name)
 	})
+	for i := range tables {
+		inOrder(tables[i].Rows)
+	}
 	res.Tables = tables
 	return res, nil
+}
+
+// inOrder sorts rows as the contestants are listed.
+func inOrder(rows []report.Row) {
+	all := peer.All()
+	place := func(r report.Row) int {
+		return slices.IndexFunc(all, func(k peer.Kind) bool { return k.Name == r.Name })
+	}
+	slices.SortStableFunc(rows, func(a, b report.Row) int { return place(a) - place(b) })
 }
 
 // all measures in an order in which nobody waits for long: first what needs no

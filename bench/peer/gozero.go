@@ -22,8 +22,10 @@ type goZeroLimiter struct {
 	store *redis.Redis
 }
 
+// Importing it is enough for a line about the process per minute.
+func init() { logx.Disable() }
+
 func openGoZero(s Setup) (Limiter, error) {
-	logx.Disable()
 	store, err := redis.NewRedis(redis.RedisConf{Host: s.Redis, Type: redis.NodeType})
 	if err != nil {
 		return nil, err

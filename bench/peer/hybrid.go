@@ -16,6 +16,7 @@ var (
 	Strict = Kind{
 		Name: "hybrid Strict", Rule: "token bucket over the fleet",
 		Keeps: "a slice per key in memory, an account in Redis", Place: Memory | Redis,
+		Busy: 1 << 16, // slices that nobody uses for 15 s go back
 		Open: openHybrid(hybrid.Strict),
 	}
 	Balanced = Kind{

@@ -20,6 +20,7 @@ type Kind struct {
 	Rule   string // what it enforces
 	Place  Place
 	Floor  bool // no limiter, but what a limiter cannot do without
+	Busy   int  // the most keys that one benchmark can keep busy, as it needs them; 0: any number
 	Open   func(Setup) (Limiter, error)
 }
 

@@ -10,7 +10,7 @@ const timeModule = "golang.org/x/time"
 var (
 	timeRate = Kind{
 		Name: "x/time/rate", Module: timeModule, Rule: "token bucket",
-		Keeps: "one bucket in memory, no keys", Place: Memory | OneKey,
+		Keeps: "one bucket in memory, no keys", Place: Memory | OneKey, Busy: 1,
 		Open: func(s Setup) (Limiter, error) { return oneRate{s.Limit.timeRate()}, nil },
 	}
 	timeRateMap = Kind{

@@ -22,6 +22,7 @@ type Table struct {
 type Column struct {
 	Head   string // with the unit
 	Better Better
+	Base   string // the row that its ratios are to, if not the table's
 }
 
 // Better says which numbers of a column are good.
@@ -60,10 +61,7 @@ const noise = 0.05
 
 // Wins lists the peers that are ahead of the base, in the order of the rows.
 func (t *Table) Wins() []Win {
-	base, ok := t.base()
-	if !ok {
-		return nil
-	}
+	base := t.bases()
 	var wins []Win
 	for _, r := range t.Rows {
 		if r.Role != Peer {
@@ -71,7 +69,7 @@ func (t *Table) Wins() []Win {
 		}
 		w := Win{Row: r.Name}
 		for i, c := range t.Columns {
-			if c.ahead(r.Values[i], base.Values[i]) {
+			if c.ahead(r.Values[i], base[i]) {
 				w.Columns = append(w.Columns, c.Head)
 			}
 		}
@@ -94,12 +92,20 @@ func (c Column) ahead(value, base float64) bool {
 	}
 }
 
-func (t *Table) base() (Row, bool) {
-	i := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Name == t.Base })
-	if i < 0 {
-		return Row{}, false
+// bases are the numbers that each column's ratios are to; NaN without one.
+func (t *Table) bases() []float64 {
+	list := make([]float64, len(t.Columns))
+	for i, c := range t.Columns {
+		list[i] = math.NaN()
+		name := c.Base
+		if name == "" {
+			name = t.Base
+		}
+		if j := slices.IndexFunc(t.Rows, func(r Row) bool { return r.Name == name }); j >= 0 {
+			list[i] = t.Rows[j].Values[i]
+		}
 	}
-	return t.Rows[i], true
+	return list
 }
 
 // cells are the texts of the table, heads first.
@@ -109,13 +115,13 @@ func (t *Table) cells() [][]string {
 		head = append(head, c.Head)
 	}
 	lines := [][]string{head}
-	base, hasBase := t.base()
+	base := t.bases()
 	for _, r := range t.Rows {
 		line := []string{r.Name}
 		for i, v := range r.Values {
 			text := Number(v)
-			if hasBase && t.Columns[i].Better != Neither {
-				text += ratio(v, base.Values[i])
+			if t.Columns[i].Better != Neither {
+				text += ratio(v, base[i])
 			}
 			line = append(line, text)
 		}

@@ -12,7 +12,7 @@ var nan = math.NaN()
 func race() *Table {
 	return &Table{
 		Name: "race", Title: "A race", About: "Run once.", Base: "we",
-		Columns: []Column{{"ns", Less}, {"per second", More}, {"percent", Neither}},
+		Columns: []Column{{Head: "ns", Better: Less}, {Head: "per second", Better: More}, {Head: "percent"}},
 		Rows: []Row{
 			{"we", Ours, []float64{100, 1000, 99.5}},
 			{"quick", Peer, []float64{50, 1000, 400}},
@@ -43,6 +43,17 @@ func TestWithoutTheBaseNobodyWins(t *testing.T) {
 	table.Rows[0].Values[0] = nan
 	if wins := table.Wins(); len(wins) != 1 || wins[0].Row != "many" {
 		t.Errorf("without a number of the base: got %+v", wins)
+	}
+}
+
+func TestAColumnMayHaveABaseOfItsOwn(t *testing.T) {
+	table := race()
+	table.Columns[0].Base = "many"
+	if wins := table.Wins(); len(wins) != 3 || wins[0].Row != "quick" || wins[2].Row != "same" {
+		t.Errorf("got %+v", wins)
+	}
+	if got := table.Markdown(func(string, string) string { return "" }); !strings.Contains(got, "| quick | 50.0 (0.25×) |") {
+		t.Errorf("no ratio to the column's base in\n%s", got)
 	}
 }
 
