@@ -7,7 +7,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -87,7 +86,7 @@ func (s *story) play(g *gate, p *plans) error {
 		}
 	}
 	var err error
-	s.scan, err = scanFrom(context.Background(), g, "203.0.113.9")
+	s.scan, err = scanNames(g)
 	return err
 }
 
