@@ -11,9 +11,9 @@ import (
 
 // Redis serves nobody else while a script runs: a call takes a fraction of a millisecond.
 const (
-	maxAccounts = 64   // per script call
-	maxNeeds    = 1024 // runs of needs per script call, of which 20 cost as much as an account
-	maxCalls    = 16   // script calls per round trip, of accounts that need little
+	maxAccounts = 64  // per script call
+	maxNeeds    = 512 // runs of needs per script call, of which 10 cost as much as an account
+	maxCalls    = 16  // script calls per round trip, of accounts that need little
 )
 
 // Settle executes each settle of the batch at most once, and fills in its

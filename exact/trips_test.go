@@ -117,7 +117,7 @@ func TestCallsAreSmallAndTripsAreFew(t *testing.T) {
 	settle(ones(s, 65, "c"), 2)
 	settle(ones(s, 1024, "d"), 16)
 	settle(ones(s, 1025, "e"), 16, 1)
-	for perAccount, calls := range map[int]int{16: 1, 17: 2, slice.MaxRuns: 4} {
+	for perAccount, calls := range map[int]int{8: 1, 9: 2, slice.MaxRuns: 8} {
 		batch := ones(s, 64, "f")
 		for _, e := range batch {
 			for len(e.Usage.Needs) < perAccount {
