@@ -46,12 +46,12 @@ func kinds() []kind {
 	}
 }
 
-// crowded is a settle with as many runs of needs as 16 accounts have on average in the
-// fullest call that there is.
+// crowded is a settle with as many runs of needs as an account has in the fullest call
+// that there is.
 func crowded() kind {
-	k := kind{name: "16 runs of needs", rule: wide,
-		want: func(e *slice.Settle) bool { return e.Outcome == slice.Ran && e.Grant.Admitted[15] == 2 }}
-	for cost := range int64(16) {
+	k := kind{name: "8 runs of needs", rule: wide,
+		want: func(e *slice.Settle) bool { return e.Outcome == slice.Ran && e.Grant.Admitted[7] == 2 }}
+	for cost := range int64(8) {
 		k.usage.Needs = append(k.usage.Needs, slice.Need{Cost: cost + 1, Count: 2})
 	}
 	return k

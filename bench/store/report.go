@@ -98,7 +98,7 @@ const (
 func (b *bench) layouts(ctx context.Context, out io.Writer) (report.Table, error) {
 	t := report.Table{Name: "layouts", Base: layoutName,
 		Title: "Other ways to store and to write an account",
-		About: fmt.Sprintf("The settle script with nothing else changed: µs of the script per account, and bytes per account with a key of 16 bytes, of %d accounts with slices out.", b.Memory),
+		About: fmt.Sprintf("The settle script with nothing else changed: µs of the script per account, and bytes per account with a key of 16 bytes, of %s accounts with slices out.", report.Number(float64(b.Memory))),
 		Columns: []report.Column{{Head: "tick, 64 a call", Better: report.Less}, {Head: "need, 64 a call", Better: report.Less}, {Head: "need, 1 a call", Better: report.Less},
 			{Head: "MEMORY USAGE", Better: report.Less}, {Head: "of used_memory", Better: report.Less}}}
 	variants := []variant{{name: layoutName}, asHash, readAtOnce, asDeadline}
