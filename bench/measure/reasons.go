@@ -26,6 +26,10 @@ var reasons = map[string]map[string]string{
 		"go-limiter (Redis)": "a key's first request waits for Redis under `Strict` as it does with everybody, and for a hand-over to the goroutine that sends batches. Under `Balanced` it does not wait.",
 		"go-zero tokenlimit": "a key's first request waits for Redis under `Strict` as it does with everybody, and for a hand-over to the goroutine that sends batches. Under `Balanced` it does not wait.",
 	},
+	"maps": {
+		"xsync v4 Map": "it hashes by the standard library's `maphash.Comparable` instead of through a function value, and goroutines that insert help to copy a table that grows, where those of v3 wait for the one that copies.",
+		"sync.Map":     "it is a trie, which is never copied as it grows.",
+	},
 	"flood": {
 		"x/time/rate":                 "it looks nothing up. A denial is one lock and one clock reading.",
 		"x/time/rate in an xsync map": "a denial is one lock and one clock reading; a denial from memory here also says when to come back.",
