@@ -15,6 +15,14 @@ type Check struct {
 	N       int64 // tokens; 0 means 1
 }
 
+// cost is what the check takes.
+func (c *Check) cost() int64 {
+	if c.N == 0 {
+		return 1
+	}
+	return c.N
+}
+
 // AllowAll decides a request that several limits must admit: per second and per
 // day, per user and per tenant. All are charged or none: when one denies, what
 // the others gave is put back. The Result is that of the limit that denied, or
@@ -27,20 +35,17 @@ type Check struct {
 // It fails like AllowN, and with ErrInvalidOption for a Limiter that is nil or
 // of another node. Without checks it admits.
 func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
-	checks = append([]Check(nil), checks...)
 	for i := range checks {
-		if checks[i].Limiter == nil || checks[i].Limiter.node != n {
+		c := &checks[i]
+		if c.Limiter == nil || c.Limiter.node != n {
 			return Result{}, invalid("Check.Limiter", fmt.Sprintf("check %d", i), "a limiter of this node")
 		}
-		if checks[i].N == 0 {
-			checks[i].N = 1
-		}
-		if err := checks[i].Limiter.usable(checks[i].Key, checks[i].N); err != nil {
+		if err := c.Limiter.usable(c.Key, c.cost()); err != nil {
 			return Result{}, err
 		}
 	}
-	for _, c := range checks {
-		if r, ok := c.denied(); ok {
+	for i := range checks {
+		if r, ok := checks[i].denied(); ok {
 			return r, nil
 		}
 	}
@@ -51,21 +56,23 @@ func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
 func (c *Check) denied() (Result, bool) {
 	l := c.Limiter
 	a, ok := l.core.Load(exact.CellKey(c.Key))
-	if !ok || l.opts.Shadow || a.Cell.Alive(l.dead) >= c.N {
+	if !ok || l.opts.Shadow || a.Cell.Alive(l.dead) >= c.cost() {
 		return Result{}, false
 	}
 	now := l.node.sync.Now()
-	retry, ok := a.Denied(c.N, now)
-	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, c.N, now), ok
+	retry, ok := a.Denied(c.cost(), now)
+	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, c.cost(), now), ok
 }
 
 // takeAll takes from each limit in turn, waits for Redis until a moment of the
 // node's clock, and puts back what it took when one denies or fails.
 func takeAll(ctx context.Context, checks []Check, until int64) (Result, error) {
-	taken := make([]Result, 0, len(checks))
+	var few [8]Result // most requests have fewer limits: no allocation
+	taken := few[:0]
 	tightest := Result{Allowed: true}
-	for i, c := range checks {
-		r, err := c.Limiter.decide(ctx, c.Key, c.N, until)
+	for i := range checks {
+		c := &checks[i]
+		r, err := c.Limiter.allow(ctx, c.Key, c.cost(), until)
 		if err != nil || !r.Allowed {
 			for j, t := range taken {
 				checks[j].putBack(t)
@@ -98,6 +105,6 @@ func (c *Check) putBack(r Result) {
 		undo = (*syncer.Account).PutBackFallback
 	}
 	cell := exact.CellKey(c.Key)
-	for !undo(c.Limiter.core.Account(cell, c.Key), c.N) && !c.Limiter.core.Closed() {
+	for !undo(c.Limiter.core.Account(cell, c.Key), c.cost()) && !c.Limiter.core.Closed() {
 	}
 }

@@ -2,10 +2,7 @@ package hybrid
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"io"
-	"log/slog"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,14 +13,20 @@ import (
 	"time"
 
 	"github.com/puzpuzpuz/xsync/v3"
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/time/rate"
 
+	"github.com/hybridlimit/hybrid/internal/redistest"
 	"github.com/hybridlimit/hybrid/slice"
+	"github.com/hybridlimit/hybrid/syncer"
 )
 
-// The benchmarks measure the hot path beside its own floor: what a map lookup
-// and one atomic operation cost anyway. Absolute times differ between machines;
-// TestSpeedRatios prints the ratios of one run.
+// The benchmarks measure each path of a decision beside its own floor, in one
+// run: what a map lookup and one atomic operation cost anyway, a clock reading, a
+// script call of the same Redis. Absolute times differ between machines;
+// TestSpeedRatios (speed_test.go) prints ratios.
+//
+//	go test -bench . -cpu 1,2,4 .
 
 // generousStore grants far more than is asked for, so that a benchmark never
 // leaves the slice. It refuses all needs of accounts once refuse is set.
@@ -74,43 +77,89 @@ func benchKeys(n int) []string {
 // of the size of an account, so that both sides miss the caches alike.
 type counter struct {
 	atomic.Uint64
-	_ [120]byte
+	_ [88]byte
 }
 
 // rig is the contestants side by side in one heap: built key by key, so that
 // their records lie among each other and miss the caches alike.
 type rig struct {
-	keys []string // as callers have them: not the stored strings
-	l    *Limiter
-	bare *xsync.MapOf[string, *counter]
-	rate *xsync.MapOf[string, *rate.Limiter]
+	keys   []string // as callers have them: not the stored strings
+	node   *Node
+	l      *Limiter
+	tenant *Limiter // a second limit for AllowAll, of one key
+	bare   *xsync.MapOf[string, *counter]
+	rate   *xsync.MapOf[string, *rate.Limiter]
+	lone   *rate.Limiter
+	word   counter
 }
 
-func newRig(tb testing.TB, n int, refuse bool) *rig {
+// plenty is a limit that no benchmark uses up.
+var plenty = Per(1<<40, time.Hour)
+
+// newNodeOn makes a node on a store, with room for the keys of any benchmark.
+func newNodeOn(tb testing.TB, store syncer.Store) *Node {
 	tb.Helper()
-	opts, err := (&Options{Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), MaxKeys: 1 << 22, StoreTimeout: time.Second}).withDefaults()
+	opts, err := (&Options{Logger: quiet(), MaxKeys: 1 << 22, StoreTimeout: time.Second}).withDefaults()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	store := &generousStore{}
-	store.refuse.Store(refuse)
 	node := newNode(store, opts)
 	tb.Cleanup(func() { _ = node.Close() })
-	r := &rig{keys: benchKeys(n), bare: xsync.NewMapOf[string, *counter](), rate: xsync.NewMapOf[string, *rate.Limiter]()}
-	if r.l, err = node.Limiter("bench", Per(1<<40, time.Hour), &LimiterOptions{Accuracy: Strict}); err != nil {
+	return node
+}
+
+func newLimiter(tb testing.TB, n *Node, name string, acc Accuracy) *Limiter {
+	tb.Helper()
+	l, err := n.Limiter(name, plenty, &LimiterOptions{Accuracy: acc})
+	if err != nil {
 		tb.Fatal(err)
 	}
+	return l
+}
+
+// newRig makes a rig of n keys, a power of two, all with a slice or all refused.
+func newRig(tb testing.TB, n int, refuse bool) *rig {
+	tb.Helper()
+	store := &generousStore{}
+	store.refuse.Store(refuse)
+	node := newNodeOn(tb, store)
+	r := &rig{
+		keys: benchKeys(n), node: node, l: newLimiter(tb, node, "bench", Strict), tenant: newLimiter(tb, node, "tenant", Strict),
+		bare: xsync.NewMapOf[string, *counter](), rate: xsync.NewMapOf[string, *rate.Limiter](),
+		lone: rate.NewLimiter(rate.Inf/2, math.MaxInt32),
+	}
+	r.word.Store(math.MaxUint64)
+	withSlice(tb, r.tenant, "tenant")
 	for _, key := range slices.Sorted(slices.Values(r.keys)) {
 		c := &counter{}
 		c.Store(math.MaxUint64)
 		r.bare.Store(strings.Clone(key), c)
 		r.rate.Store(strings.Clone(key), rate.NewLimiter(rate.Inf/2, math.MaxInt32))
-		// The second request comes within a horizon of the first, so a grant rides on it.
-		for range 2 {
-			if _, err := r.l.Allow(context.Background(), key); err != nil {
-				tb.Fatal(err)
-			}
+		withSlice(tb, r.l, key)
+	}
+	return r
+}
+
+// withSlice gets a key a slice: the second request comes within a horizon of the
+// first, so a grant rides on it.
+func withSlice(tb testing.TB, l *Limiter, key string) {
+	tb.Helper()
+	for range 2 {
+		if _, err := l.Allow(context.Background(), key); err != nil {
+			tb.Fatal(err)
 		}
+	}
+}
+
+// newFloorRig makes a rig whose keys are all served by the floor, which is earned
+// from one membership TTL on.
+func newFloorRig(tb testing.TB, n int) *rig {
+	tb.Helper()
+	r := &rig{keys: benchKeys(n), node: newNodeOn(tb, &generousStore{})}
+	r.l = newLimiter(tb, r.node, "bench", Balanced)
+	time.Sleep(6 * time.Second)
+	for _, key := range r.keys {
+		mustPath(tb, r.l, key, PathFloor)
 	}
 	return r
 }
@@ -126,30 +175,26 @@ func mustPath(tb testing.TB, l *Limiter, key string, want Path) {
 
 const manyKeys = 1 << 16
 
-// benches are what is compared, on a rig of so many keys (a power of two).
+// benches are what is compared, on a rig of so many keys.
 var benches = map[string]func(r *rig, i int){
-	// Allow on a slice.
-	"allow": func(r *rig, i int) {
-		if res, _ := r.l.Allow(context.Background(), r.key(i)); !res.Allowed {
-			panic("denied")
-		}
+	"allow":  func(r *rig, i int) { admitted(r.l.Allow(context.Background(), r.key(i))) },
+	"allowN": func(r *rig, i int) { admitted(r.l.AllowN(context.Background(), r.key(i), 3)) },
+	"allowAll": func(r *rig, i int) {
+		admitted(r.node.AllowAll(context.Background(), Check{Limiter: r.l, Key: r.key(i)}, Check{Limiter: r.tenant, Key: "tenant"}))
 	},
 	// What Allow cannot do without: a lookup in an xsync map, and one
 	// compare-and-swap on the value.
 	"bare": func(r *rig, i int) {
 		v, _ := r.bare.Load(r.key(i))
-		for {
-			old := v.Load()
-			if v.CompareAndSwap(old, old-1) {
-				return
-			}
-		}
+		v.decrement()
 	},
-	// golang.org/x/time/rate behind the same map: a limit per server.
+	"cas": func(r *rig, _ int) { r.word.decrement() },
+	// golang.org/x/time/rate behind the same map, and alone: a limit per server.
 	"rate": func(r *rig, i int) {
 		v, _ := r.rate.Load(r.key(i))
 		v.Allow()
 	},
+	"rate-alone": func(r *rig, _ int) { r.lone.Allow() },
 	// A denial from memory, on a rig that refuses.
 	"memo": func(r *rig, i int) {
 		if res, _ := r.l.Allow(context.Background(), r.key(i)); res.Allowed {
@@ -162,6 +207,21 @@ var benches = map[string]func(r *rig, i int){
 var started = time.Now()
 
 func (r *rig) key(i int) string { return r.keys[i&(len(r.keys)-1)] }
+
+func (c *counter) decrement() {
+	for {
+		old := c.Load()
+		if c.CompareAndSwap(old, old-1) {
+			return
+		}
+	}
+}
+
+func admitted(r Result, err error) {
+	if err != nil || !r.Allowed {
+		panic(fmt.Sprintf("%+v, %v", r, err))
+	}
+}
 
 func (r *rig) bench(name string, parallel bool) func(*testing.B) {
 	f := benches[name]
@@ -186,99 +246,75 @@ func run(b *testing.B, parallel bool, f func(i int)) {
 	})
 }
 
-func BenchmarkAllow(b *testing.B) {
-	for _, keys := range []int{1, manyKeys} {
-		r := newRig(b, keys, false)
-		mustPath(b, r.l, r.keys[0], PathSlice)
-		for _, name := range []string{"allow", "bare", "rate"} {
-			b.Run(fmt.Sprintf("%s/keys=%d", name, keys), r.bench(name, false))
-			b.Run(fmt.Sprintf("%s/keys=%d/parallel", name, keys), r.bench(name, true))
-		}
+// both runs a bench in one goroutine, and in one per core.
+func (r *rig) both(b *testing.B, name string) {
+	b.Run(name, r.bench(name, false))
+	b.Run(name+"/parallel", r.bench(name, true))
+}
+
+// Allow on a slice, beside the bare lookup and x/time/rate. With one key the
+// parallel runs are one hot key on all cores, and "cas" is its floor.
+func BenchmarkSlice(b *testing.B) {
+	for _, keys := range []int{1, manyKeys, 1 << 20} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			r := newRig(b, keys, false)
+			mustPath(b, r.l, r.keys[0], PathSlice)
+			for _, name := range []string{"allow", "bare", "rate"} {
+				r.both(b, name)
+			}
+			if keys > 1 {
+				return
+			}
+			for _, name := range []string{"allowN", "allowAll", "cas", "rate-alone", "clock"} {
+				r.both(b, name)
+			}
+		})
 	}
+}
+
+// A denial from memory, beside the clock reading that it cannot do without.
+func BenchmarkDenial(b *testing.B) {
 	r := newRig(b, 1, true)
 	mustPath(b, r.l, r.keys[0], PathMemo)
-	b.Run("memo", r.bench("memo", false))
+	r.both(b, "memo")
 	b.Run("clock", r.bench("clock", false))
 }
 
-var ratios = flag.Bool("ratios", false, "measure the speed ratios of TestSpeedRatios")
-
-// slack is what a ratio may exceed its target by before the test fails: a busy
-// machine must not fail it, a hot path twice as slow must.
-const slack = 2.0
-
-// TestSpeedRatios prints the first four rows of the speed table as ratios of
-// medians of interleaved runs: go test -run TestSpeedRatios -ratios -v .
-func TestSpeedRatios(t *testing.T) {
-	if !*ratios {
-		t.Skip("measures for a minute: give -ratios")
+// An admission from the floor, beside the clock reading that it cannot do without.
+func BenchmarkFloor(b *testing.B) {
+	for _, keys := range []int{1, manyKeys} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			r := newFloorRig(b, keys)
+			r.both(b, "allow")
+			b.Run("clock", r.bench("clock", false))
+		})
 	}
-	many, one, refusing := newRig(t, manyKeys, false), newRig(t, 1, false), newRig(t, 1, true)
-	mustPath(t, many.l, many.keys[0], PathSlice)
-	mustPath(t, one.l, one.keys[0], PathSlice)
-	mustPath(t, refusing.l, refusing.keys[0], PathMemo)
-	ns := measure(t, map[string]func(*testing.B){
-		"allow":          many.bench("allow", false),
-		"allow parallel": many.bench("allow", true),
-		"bare":           many.bench("bare", false),
-		"rate":           many.bench("rate", false),
-		"rate parallel":  many.bench("rate", true),
-		"hot":            one.bench("allow", true),
-		"hot bare":       one.bench("bare", true),
-		"one":            one.bench("allow", false),
-		"memo":           refusing.bench("memo", false),
-		"clock":          one.bench("clock", false),
-	})
-	for _, row := range []struct {
-		what         string
-		value, limit float64
-	}{
-		{"Allow on a slice ÷ (xsync Load + CAS), 64Ki keys", ns["allow"] / ns["bare"], 1.5},
-		{"Allow ÷ x/time/rate behind the same map, serial", ns["allow"] / ns["rate"], 1 / 2.5},
-		{"Allow ÷ x/time/rate behind the same map, parallel", ns["allow parallel"] / ns["rate parallel"], 1 / 2.5},
-		{"one hot key, all cores ÷ (Load + contended CAS)", ns["hot"] / ns["hot bare"], 1.5},
-		{"denial from memory ÷ (admission + clock)", ns["memo"] / (ns["one"] + ns["clock"]), 2},
+}
+
+// An admission by a real Redis, beside a bare script call of the same client.
+func BenchmarkExact(b *testing.B) {
+	rdb := redistest.Start(b).Client(b)
+	node, err := New(rdb, &Options{Logger: quiet(), StoreTimeout: time.Second})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = node.Close() })
+	l := newLimiter(b, node, "bench", Exact)
+	keys := benchKeys(1 << 10)
+	mustPath(b, l, keys[0], PathExact)
+	script := redis.NewScript("return redis.call('INCR', KEYS[1])")
+	if err := script.Load(context.Background(), rdb).Err(); err != nil {
+		b.Fatal(err)
+	}
+	for name, f := range map[string]func(i int){
+		"allow": func(i int) { admitted(l.Allow(context.Background(), keys[i%len(keys)])) },
+		"bare": func(i int) {
+			if err := script.EvalSha(context.Background(), rdb, keys[i%len(keys):][:1]).Err(); err != nil {
+				panic(err)
+			}
+		},
 	} {
-		t.Logf("%-52s %.2f  (target ≤ %.2f)", row.what, row.value, row.limit)
-		if row.value > row.limit*slack {
-			t.Errorf("%s: %.2f, more than %.1f times the target %.2f", row.what, row.value, slack, row.limit)
-		}
-	}
-}
-
-// measure returns the median ns per operation of interleaved runs.
-func measure(t *testing.T, benches map[string]func(*testing.B)) map[string]float64 {
-	const rounds = 5
-	all := make(map[string][]float64)
-	for range rounds {
-		for name, bench := range benches {
-			r := testing.Benchmark(bench)
-			all[name] = append(all[name], float64(r.T.Nanoseconds())/float64(r.N))
-		}
-	}
-	medians := make(map[string]float64)
-	for name, list := range all {
-		slices.Sort(list)
-		medians[name] = list[rounds/2]
-		t.Logf("%-16s %7.1f ns/op", name, medians[name])
-	}
-	return medians
-}
-
-func TestHotPathAllocatesNothing(t *testing.T) {
-	ctx := context.Background()
-	r := newRig(t, 1, false)
-	key := r.keys[0]
-	mustPath(t, r.l, key, PathSlice)
-	if n := testing.AllocsPerRun(1000, func() { _, _ = r.l.Allow(ctx, key) }); n != 0 {
-		t.Errorf("Allow on a slice: %v allocations, want 0", n)
-	}
-	if n := testing.AllocsPerRun(1000, func() { _, _ = r.l.AllowN(ctx, key, 3) }); n != 0 {
-		t.Errorf("AllowN on a slice: %v allocations, want 0", n)
-	}
-	r = newRig(t, 1, true)
-	mustPath(t, r.l, key, PathMemo)
-	if n := testing.AllocsPerRun(1000, func() { _, _ = r.l.Allow(ctx, key) }); n != 0 {
-		t.Errorf("denial from memory: %v allocations, want 0", n)
+		b.Run(name, func(b *testing.B) { run(b, false, f) })
+		b.Run(name+"/parallel", func(b *testing.B) { run(b, true, f) })
 	}
 }

@@ -149,19 +149,24 @@ func TestCase26ExactRetryAfter(t *testing.T) {
 				if r := f.ask(0, "k", limit.Burst()); !r.Allowed {
 					t.Fatalf("%v: the burst is denied: %+v", limit, r)
 				}
-				cost := max(limit.Burst()/1000, 1) // more than refills in a round trip
+				cost := max(limit.Burst()/100, 1) // more than refills in some round trips: a first one makes a connection
 				first := f.ask(0, "k", cost)
 				if first.Allowed {
 					t.Fatalf("%v: admitted beyond the burst", limit)
 				}
-				start := time.Now()
+				// A poll may be admitted before its time, when the node had asked for
+				// more: that is the promise kept early, and what it took is gone.
+				start, early := time.Now(), false
 				for i := range 20 {
 					time.Sleep(time.Until(start.Add(first.RetryAfter * time.Duration(i) / 20)))
-					f.ask(0, "k", cost)
+					early = f.ask(0, "k", cost).Allowed || early
 				}
 				time.Sleep(time.Until(start.Add(first.RetryAfter)))
-				if r := f.ask(0, "k", cost); !r.Allowed {
+				if r := f.ask(0, "k", cost); !r.Allowed && !early {
 					t.Errorf("%v %v: denied again after %v: %+v", acc, limit, first.RetryAfter, r)
+				}
+				if early && acc == Exact {
+					t.Errorf("%v: admitted before %v have passed, though nobody asks in advance", limit, first.RetryAfter)
 				}
 				f.checkBound(limit, 0)
 			})

@@ -11,7 +11,7 @@ import (
 
 // Allow is AllowN of one token.
 func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
-	return l.AllowN(ctx, key, 1)
+	return l.allow(ctx, key, 1, 0)
 }
 
 // AllowN decides whether a request that costs n tokens may pass now. A denied
@@ -29,17 +29,25 @@ func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 //
 // It fails with ErrInvalidCost (n < 0), ErrInvalidKey, ErrClosed or ctx.Err().
 func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (Result, error) {
+	return l.allow(ctx, key, n, 0)
+}
+
+// allow is the fast path: a take from the slice. It waits for Redis until a moment of
+// the node's clock or, if that is 0, for StoreTimeout.
+func (l *Limiter) allow(ctx context.Context, key string, n, until int64) (Result, error) {
+	var a *syncer.Account
 	if n > 0 && len(key) <= exact.ShortKey {
-		if a, ok := l.core.Load(key); ok {
+		var ok bool
+		if a, ok = l.core.Load(key); ok {
 			// Read before the take, whose compare-and-swap no later read can overtake.
-			limit, free, reset := a.Told()
+			limit, free, reset := l.core.Told(a)
 			if left, ok := l.take(a, n); ok {
 				// Built where it is returned: a copy would wait for its own stores.
 				return Result{Allowed: true, Limit: limit, Remaining: min(left+free, limit), ResetAfter: reset, Path: PathSlice}, nil
 			}
 		}
 	}
-	return l.decide(ctx, key, n, 0)
+	return l.decide(ctx, a, key, n, until)
 }
 
 // take takes from the slice. The take that reaches the low-water mark asks for
@@ -52,21 +60,23 @@ func (l *Limiter) take(a *syncer.Account, n int64) (left int64, ok bool) {
 	return left, ok
 }
 
-// decide is the slow path: everything but a take from the slice. It waits for Redis
-// until a moment of the node's clock or, if that is 0, for StoreTimeout.
-func (l *Limiter) decide(ctx context.Context, key string, n, until int64) (Result, error) {
+// decide is the slow path: everything but a take from the slice. The key's account
+// may be known already.
+func (l *Limiter) decide(ctx context.Context, a *syncer.Account, key string, n, until int64) (Result, error) {
 	if err := check(key, n); err != nil {
 		return Result{}, err
 	}
 	if n == 0 {
 		return l.Peek(ctx, key)
 	}
-	cell := exact.CellKey(key)
-	for {
+	for ; ; a = nil {
 		if l.core.Closed() {
 			return Result{}, ErrClosed
 		}
-		r, ok, err := l.judge(ctx, l.core.Account(cell, key), n, until)
+		if a == nil {
+			a = l.core.Account(exact.CellKey(key), key)
+		}
+		r, ok, err := l.judge(ctx, a, n, until)
 		if ok {
 			return l.shadow(r, err), err
 		}

@@ -16,10 +16,11 @@ type Memo struct {
 
 	// What was denied since the last Drain: demand that the store has not seen.
 	// Both only count, and are not read together as one value: a denial that
-	// falls between the two reads of Drain is split over two drains.
+	// falls between the two reads of Drain is split over two drains. Most requests
+	// cost one token and count in one word.
 	// Writers: Denies, and Drain, which takes the counts away.
 	requests atomic.Int64
-	tokens   atomic.Int64
+	beyond   atomic.Int64 // tokens, beyond one for each request
 }
 
 // mostCounted bounds what one denial adds to the count of tokens, which must
@@ -34,7 +35,9 @@ func (m *Memo) Denies(cost, now int64) bool {
 		return false
 	}
 	m.requests.Add(1)
-	m.tokens.Add(min(cost, mostCounted))
+	if cost > 1 {
+		m.beyond.Add(min(cost, mostCounted) - 1)
+	}
 	return true
 }
 
@@ -52,5 +55,6 @@ func (m *Memo) Drain() (requests, tokens int64) {
 	if m == nil {
 		return 0, 0
 	}
-	return m.requests.Swap(0), m.tokens.Swap(0)
+	requests = m.requests.Swap(0)
+	return requests, requests + m.beyond.Swap(0)
 }

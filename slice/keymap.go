@@ -6,11 +6,15 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// shardBits makes 128 shards. One xsync map copies all its entries when it
-// doubles, and every new key waits for it: over 100 ms at a million keys. A
-// shard of such a map copies 8,192. More shards would cost a table of few keys
-// more cache lines than it has keys.
-const shardBits = 7
+// shards is how many xsync maps hold the keys. One map copies all its entries when
+// it doubles, and every new key waits for it: over 100 ms at a million keys. A
+// shard of such a map copies a few thousand. More shards would cost a table of few
+// keys more cache lines than it has keys.
+//
+// A map of 2,048 buckets doubles beyond 7,680 entries: with 144 shards a node of a
+// million keys, or of 2^20, is just short of that, where a key takes the least of
+// the buckets (19 bytes; with 128 shards, just past it, 33).
+const shards = 144
 
 // keyMap is a concurrent map from keys to entries: xsync maps, one per shard,
 // made when they are first needed. The zero keyMap is empty.
@@ -18,7 +22,7 @@ type keyMap[E comparable] struct {
 	// Each word is nil or the shard for good. Writers: put, by a
 	// compare-and-swap, so that racing makers agree. Readers: everyone; who
 	// still sees nil acts as if it had come before the first key.
-	shards [1 << shardBits]atomic.Pointer[xsync.MapOf[string, E]]
+	shards [shards]atomic.Pointer[xsync.MapOf[string, E]]
 }
 
 // shardOf spreads keys by a few bytes of their start, middle and end, which
@@ -32,13 +36,16 @@ func shardOf(key string) uint32 {
 		for i := range n {
 			h = h<<8 | uint32(key[i])
 		}
-		return h * spread >> (32 - shardBits)
+		return shardAt(h * spread)
 	}
 	h := four(key[:4])
 	h = h*spread ^ four(key[n/2-2:n/2+2])
 	h = h*spread ^ four(key[n-4:])
-	return h * spread >> (32 - shardBits)
+	return shardAt(h * spread)
 }
+
+// shardAt maps 32 bits evenly to the shards, by the highest of them.
+func shardAt(h uint32) uint32 { return uint32(uint64(h) * shards >> 32) }
 
 const spread = 0x9E3779B1 // 2^32 divided by the golden ratio: neighbours land far apart
 

@@ -10,28 +10,45 @@ import (
 
 // Account is one key of one limiter on this node. A service has a million of
 // them and most are cold, so what only an account in touch with the store
-// needs is in contact, which is made at its first settle.
+// needs is in contact, which is made at its first settle. The order of the fields
+// matters: an Account is 96 bytes, an allocation of just that size begins at a
+// multiple of 32, and so what a request on the slice reads, the first 32, is in one
+// line of the cache.
 type Account struct {
 	// Read by every request, written by whoever holds mu (Take aside).
-	Cell slice.Cell
-	told told
-	memo atomic.Pointer[precheck.Memo] // costs denied from memory; nil: none
-	own  atomic.Pointer[Plan]          // a limit of the key's own; nil: the limiter's
-	lim  *Limiter                      // immutable
-	key  string                        // immutable
+	Cell   slice.Cell
+	fullAt atomic.Int64  // ns, when the account is full again; before the store told, when it was made. See told.go
+	free   atomic.Uint32 // tokens, a float32: what was free as the store last told
 
-	mu      sync.Mutex // never held across I/O or user code
-	floor   precheck.Floor
-	contact *contact
-	floored bool // floor has been started
+	floored bool // floor has been started; these four are under mu
 	dead    bool // retired: whoever holds a pointer to it must look the key up again
 	used    bool // it has served a request
 	touched bool // it has served another since the table's hand last came by
-	loner   bool // not in the table (it is full of busy accounts): serves one request
+
+	seat    atomic.Pointer[seat]    // never nil; written under mu
+	inTouch atomic.Pointer[contact] // nil: none. Written under mu; requests read its memo
+	key     string                  // immutable
+	mu      sync.Mutex              // never held across I/O or user code
+	floor   precheck.Floor          // under mu
 }
 
-// contact is an account's side of its settles. All under Account.mu.
+// seat is where an account belongs: accounts without a limit of their own share
+// their limiter's.
+type seat struct {
+	lim *Limiter
+	own *Plan // a limit of the key's own; nil: the limiter's
+}
+
+// contact is an account's side of its settles.
 type contact struct {
+	// Costs denied from memory; nil: none. Written under Account.mu, read by every
+	// request that found no slice.
+	memo atomic.Pointer[precheck.Memo]
+	books
+}
+
+// books is what the settles are made of. All under Account.mu.
+type books struct {
 	lease    slice.Lease
 	inflight bool      // exactly one settle is queued or under way
 	lazy     bool      // it is queued for later
@@ -57,6 +74,8 @@ type contact struct {
 	fallback     float64 // tokens admitted by policy while the store was away
 	bucket       precheck.Bucket
 	bucketAt     int64 // ns, when the fallback bucket was made; 0: there is none
+
+	loner bool // the account is not in the table, which is full of busy ones: it serves one request
 
 	saturated bool  // the account is full: ask by the pace, deny from memory in between
 	next      int64 // ns, when a saturated account is asked for again
@@ -85,14 +104,20 @@ func (a *Account) Touched() bool {
 	defer a.mu.Unlock()
 	was := a.touched
 	a.touched = false
-	if c := a.contact; c != nil {
+	if c := a.contact(); c != nil {
 		was = was || c.lease.Unreported(&a.Cell) != c.counted
 	}
 	return was
 }
 
 // Unlink removes the account from its limiter's table.
-func (a *Account) Unlink() { a.lim.table.Remove(a) }
+func (a *Account) Unlink() { a.limiter().table.Remove(a) }
+
+// limiter returns the limiter that the account is of, always the same.
+func (a *Account) limiter() *Limiter { return a.seat.Load().lim }
+
+// contact returns the account's side of its settles, or nil.
+func (a *Account) contact() *contact { return a.inTouch.Load() }
 
 // Retire takes the account out of use. A floor that is not full and is
 // forgotten would come back fuller, so the fresh floors of this node pay for it.
@@ -104,26 +129,26 @@ func (a *Account) Retire(force bool) bool {
 	if a.dead {
 		return true
 	}
-	now := a.lim.s.Now()
+	now := a.limiter().s.Now()
 	blank := a.blank(now)
 	if a.busy() || !force && !blank {
 		return false
 	}
 	if !a.floorFull(now) {
-		a.lim.fresh.Spoil(now)
+		a.limiter().fresh.Spoil(now)
 	}
-	if c := a.contact; c != nil && c.bucketAt != 0 && a.fallbackLack(now) > 0 {
-		a.lim.forgotten.Store(now)
+	if c := a.contact(); c != nil && c.bucketAt != 0 && a.fallbackLack(now) > 0 {
+		a.limiter().forgotten.Store(now)
 	}
 	a.dead = true
-	if blank && a.contact != nil {
-		a.lim.s.agenda.set(a, 0) // nothing is left to do
+	if blank && a.contact() != nil {
+		a.limiter().s.agenda.set(a, 0) // nothing is left to do
 	}
 	return true
 }
 
 func (a *Account) busy() bool {
-	c := a.contact
+	c := a.contact()
 	return c != nil && (c.inflight || len(c.waiting) > 0)
 }
 
@@ -131,16 +156,20 @@ func (a *Account) busy() bool {
 // know: no lease, no debt to the store, no denial, a full floor, a full account.
 // The caller holds mu.
 func (a *Account) blank(now int64) bool {
-	if m := a.memo.Load(); m != nil && now < m.Until {
+	if !a.full(now) {
 		return false
 	}
-	if !a.told.full(now) {
-		return false
-	}
-	if a.lim.planFor != nil && now-a.told.at.Load() < int64(a.lim.s.cfg.SyncInterval) {
+	c, lim := a.contact(), a.limiter()
+	if lim.planFor != nil && now-a.planned(now) < int64(lim.s.cfg.SyncInterval) {
 		return false // its limit was asked for just now, and would be again
 	}
-	if c := a.contact; c != nil && (c.lease.Holds() || c.charged != 0 || c.fallback != 0 || c.bucketAt != 0) {
+	if c == nil {
+		return a.floorFull(now)
+	}
+	if m := c.memo.Load(); m != nil && now < m.Until {
+		return false
+	}
+	if c.lease.Holds() || c.charged != 0 || c.fallback != 0 || c.bucketAt != 0 {
 		return false
 	}
 	return a.floorFull(now)
@@ -150,15 +179,28 @@ func (a *Account) blank(now int64) bool {
 // holds mu.
 func (a *Account) floorFull(now int64) bool {
 	plan := a.Plan()
-	return plan.Floor.Cap == 0 || !a.floored || a.ownFloor().Full(now, plan.Floor, &a.lim.history)
+	return plan.Floor.Cap == 0 || !a.floored || a.ownFloor().Full(now, plan.Floor, &a.limiter().history)
 }
 
 // Plan returns the plan in force.
 func (a *Account) Plan() *Plan {
-	if own := a.own.Load(); own != nil {
-		return own
+	s := a.seat.Load()
+	if s.own != nil {
+		return s.own
 	}
-	return a.lim.plan.Load()
+	return s.lim.plan.Load()
+}
+
+// planned returns when the key's own limit was last asked for. Of an account that
+// was in touch and is no more, that was a horizon ago or longer. The caller holds mu.
+func (a *Account) planned(now int64) int64 {
+	if c := a.contact(); c != nil {
+		return c.plannedAt
+	}
+	if at := a.fullAt.Load(); at <= now {
+		return at // when it was made, unless it was told of since
+	}
+	return now - int64(a.limiter().s.cfg.SyncInterval)
 }
 
 // touch notes that the account serves a request on the slow path. The request
@@ -169,12 +211,12 @@ func (a *Account) touch() {
 	a.used = true
 }
 
-// inContact returns the account's contact, made when needed. The key's own limit
-// was last asked for when the account was made, or before the store last spoke.
-// The caller holds mu.
+// inContact returns the account's contact, made when needed. The caller holds mu.
 func (a *Account) inContact(now int64) *contact {
-	if a.contact == nil {
-		a.contact = &contact{agendaSlot: -1, unit: 1, demand: demand{at: now}, idleSince: now, plannedAt: a.told.at.Load()}
+	c := a.contact()
+	if c == nil {
+		c = &contact{books: books{agendaSlot: -1, unit: 1, demand: demand{at: now}, idleSince: now, plannedAt: a.planned(now)}}
+		a.inTouch.Store(c)
 	}
-	return a.contact
+	return c
 }

@@ -14,7 +14,7 @@ import (
 func (a *Account) act(now int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := a.contact
+	c := a.contact()
 	if c == nil || c.inflight {
 		return // the end of the settle plans the next look
 	}
@@ -24,7 +24,7 @@ func (a *Account) act(now int64) {
 		return
 	}
 	if down {
-		a.lim.s.agenda.set(a, now+a.lim.s.dice.jitter(a.lim.s.agenda.downtime()))
+		a.limiter().s.agenda.set(a, now+a.limiter().s.dice.jitter(a.limiter().s.agenda.downtime()))
 		return
 	}
 	marked := c.lease.Marked()
@@ -46,16 +46,16 @@ func (a *Account) act(now int64) {
 // letGo forgets a retired account. What it held lapses with its lease, what it
 // owes is not told. The caller holds mu.
 func (a *Account) letGo() {
-	a.lim.s.agenda.set(a, 0)
+	a.limiter().s.agenda.set(a, 0)
 	a.lapse()
-	a.contact = nil
+	a.inTouch.Store(nil)
 }
 
 // keepPace sends the paced settle of a saturated account that had demand since
 // the last one, or has something to tell. An account that is hardly asked for any
 // more is left to its next request.
 func (a *Account) keepPace(now int64) {
-	c, plan := a.contact, a.Plan()
+	c, plan := a.contact(), a.Plan()
 	a.count(now)
 	switch {
 	case a.pacedGoal(plan) == 0:
@@ -66,20 +66,20 @@ func (a *Account) keepPace(now int64) {
 	case c.lease.Holds():
 		a.keepLease(now)
 	}
-	a.askAfter(a.lim.s.dice.jitter(a.pace(plan)), plan, now)
+	a.askAfter(a.limiter().s.dice.jitter(a.pace(plan)), plan, now)
 }
 
 // keepLease renews the lease of a slice in use before it ends, and returns an
 // idle slice, if anybody may have a use for it: where much is free it lapses.
 func (a *Account) keepLease(now int64) {
-	c, plan := a.contact, a.Plan()
+	c, plan := a.contact(), a.Plan()
 	tokens, horizon := a.Cell.Tokens(), plan.horizon
 	if tokens != c.idleTokens {
 		c.idleTokens, c.idleSince = tokens, now
 	}
 	wanted := a.wanted(plan, now)
 	switch {
-	case a.Cell.Expired(&a.lim.s.Dead):
+	case a.Cell.Expired(&a.limiter().s.Dead):
 		if !wanted || tokens == 0 || !a.attempt(intent{kind: giveBack}, now) {
 			a.lapse()
 		}
@@ -99,7 +99,7 @@ func (a *Account) keepLease(now int64) {
 // is left of a window at its end is lost.
 func (a *Account) wanted(plan *Plan, now int64) bool {
 	burst := float64(plan.Rule.Burst)
-	return plan.Rule.Window > 0 || 2*float64(a.toldFree(plan, now)) < burst || 4*float64(a.contact.lent) >= burst
+	return plan.Rule.Window > 0 || 2*float64(a.freeNow(plan, now)) < burst || 4*float64(a.contact().lent) >= burst
 }
 
 // outlives reports whether a renewed lease would last beyond a moment: in a
@@ -111,7 +111,7 @@ func (a *Account) outlives(moment, now int64) bool {
 
 // schedule plans the next look. The caller holds mu.
 func (a *Account) schedule(now int64) {
-	c := a.contact
+	c := a.contact()
 	if c.inflight {
 		return
 	}
@@ -119,43 +119,44 @@ func (a *Account) schedule(now int64) {
 		c.saturated = false // it serves no request any more
 	}
 	horizon := max(a.Plan().horizon, int64(10*time.Millisecond))
-	due := a.lim.s.aligned(now, a.lim.s.dice.jitter(horizon))
+	due := a.limiter().s.aligned(now, a.limiter().s.dice.jitter(horizon))
 	if a.debtIsOver(now) {
 		c.charged, c.fallback = 0, 0
 	}
 	switch {
 	case c.outgrown:
-		due = now + a.lim.s.dice.jitter(int64(ProbeInterval))
+		due = now + a.limiter().s.dice.jitter(int64(ProbeInterval))
 	case c.saturated && !c.lease.Marked():
 		due = max(c.next, now+1)
 	case c.charged != 0 || c.fallback != 0:
-		due = now + a.lim.s.tick()
+		due = now + a.limiter().s.tick()
 		if c.credit < 1 { // a request must pay first, and will tell it
-			due = now + a.lim.s.dice.jitter(max(horizon, int64(ProbeInterval)))
+			due = now + a.limiter().s.dice.jitter(max(horizon, int64(ProbeInterval)))
 		}
 	case c.lease.Holds():
 		if now-c.idleSince >= horizon { // nothing becomes of it before it may have to be renewed
 			due = max(due, now+a.Cell.Left(now)-2*horizon)
 		}
 	case a.restful(now):
-		a.lim.s.agenda.set(a, 0)
+		a.limiter().s.agenda.set(a, 0)
+		a.count(now)
 		if c.user == "" || a.dead {
-			a.contact = nil
+			a.inTouch.Store(nil)
 		}
 		return
 	}
-	a.lim.s.agenda.set(a, due)
+	a.limiter().s.agenda.set(a, due)
 }
 
 // debtIsOver reports whether what the account owes is not worth telling any more:
 // there is no request to pay for it, and either none will come or, had it been
 // told when it was last tried, it would have drained by now.
 func (a *Account) debtIsOver(now int64) bool {
-	c := a.contact
+	c := a.contact()
 	if c.charged == 0 && c.fallback == 0 {
 		return false
 	}
-	return a.dead && a.lim.closed.Load() || c.credit < 1 && (a.dead || now-c.sentAt >= a.Plan().fill)
+	return a.dead && a.limiter().closed.Load() || c.credit < 1 && (a.dead || now-c.sentAt >= a.Plan().fill)
 }
 
 // restful reports whether there is nothing to do about the account: nothing is
@@ -163,7 +164,7 @@ func (a *Account) debtIsOver(now int64) bool {
 // Then the contact can be dropped, but for the user's key in it. What it
 // remembers for later requests is of no use in an account that gets none.
 func (a *Account) restful(now int64) bool {
-	c := a.contact
+	c := a.contact()
 	switch {
 	case a.busy():
 		return false
@@ -173,5 +174,5 @@ func (a *Account) restful(now int64) bool {
 		return false
 	}
 	paid := c.bucketAt == 0 || a.fallbackLack(now) == 0
-	return a.loner || paid && now >= c.promise
+	return c.loner || paid && now >= c.promise
 }

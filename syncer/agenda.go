@@ -28,15 +28,15 @@ func (g *agenda) set(a *Account, due int64) {
 func (g *agenda) ensure(a *Account, due int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if a.contact.agendaSlot < 0 {
+	if a.contact().agendaSlot < 0 {
 		g.plan(a, due)
 	}
 }
 
 // plan is set. The caller holds both locks.
 func (g *agenda) plan(a *Account, due int64) {
-	a.contact.due = due
-	switch slot := a.contact.agendaSlot; {
+	a.contact().due = due
+	switch slot := a.contact().agendaSlot; {
 	case due == 0 && slot >= 0:
 		heap.Remove(&g.heap, slot)
 	case due == 0:
@@ -44,7 +44,7 @@ func (g *agenda) plan(a *Account, due int64) {
 		g.heap[slot].due = due
 		heap.Fix(&g.heap, slot)
 	default:
-		heap.Push(&g.heap, item{due, a, a.contact})
+		heap.Push(&g.heap, item{due, a, a.contact()})
 	}
 	if due != 0 && due < g.next {
 		g.next = due

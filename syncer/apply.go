@@ -12,11 +12,11 @@ import (
 // callers get their answers, and what comes next is decided. st is the settle
 // as prepared, with the outcome filled in; nil if nothing had to be sent.
 func (a *Account) apply(st *slice.Settle) {
-	s := a.lim.s
+	s := a.limiter().s
 	now := s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := a.contact
+	c := a.contact()
 	sent := c.sent
 	c.sent, c.inflight, c.intent = nil, false, intent{}
 	switch {
@@ -24,13 +24,13 @@ func (a *Account) apply(st *slice.Settle) {
 	case st.Outcome == slice.Ran:
 		a.ran(st, now)
 	case st.Outcome == slice.NotRun:
-		a.lim.Counts.NotRun.Add(1)
+		a.limiter().Counts.NotRun.Add(1)
 		c.lease.NotRun(&a.Cell)
 		c.counted += st.Usage.Spent
 		c.owe(st.Usage.Charged)
 		c.fallback += st.Usage.Fallback
 	default:
-		a.lim.Counts.Unknown.Add(1)
+		a.limiter().Counts.Unknown.Add(1)
 		c.lease.Lost()
 	}
 	a.answer(sent, st, now)
@@ -43,12 +43,12 @@ func (a *Account) apply(st *slice.Settle) {
 
 // ran takes over the store's reply. The caller holds mu.
 func (a *Account) ran(st *slice.Settle, now int64) {
-	c, g, plan := a.contact, st.Grant, a.Plan()
-	a.lim.Counts.operation(&g)
+	c, g, plan := a.contact(), st.Grant, a.Plan()
+	a.limiter().Counts.operation(&g)
 	c.way.hear(&g, c.sentAt, now)
 	if st.Usage.Held > 0 || g.Granted > 0 {
 		expiry := a.expiry(&g)
-		a.lim.s.deadlines.add(expiry)
+		a.limiter().s.deadlines.add(expiry)
 		c.lease.Ran(&a.Cell, g, expiry)
 	} else {
 		c.lease.Ran(&a.Cell, g, 0)
@@ -68,13 +68,13 @@ func (a *Account) ran(st *slice.Settle, now int64) {
 // before the call entered the client, when the store's now was still to come.
 func (a *Account) expiry(g *slice.Grant) slice.Tick {
 	life := time.Duration(g.Life) * time.Microsecond
-	return slice.TickAt(a.contact.sentAt + int64(life-slice.Guard(life)))
+	return slice.TickAt(a.contact().sentAt + int64(life-slice.Guard(life)))
 }
 
 // low returns the level at which the slice asks for more.
 func (a *Account) low(plan *Plan) int64 {
-	c := a.contact
-	return lowWater(&c.demand, plan.horizon, a.lim.s.latency.Load(), int64(a.lim.s.cfg.SyncInterval), a.Cell.Tokens())
+	c := a.contact()
+	return lowWater(&c.demand, plan.horizon, a.limiter().s.latency.Load(), int64(a.limiter().s.cfg.SyncInterval), a.Cell.Tokens())
 }
 
 // tell keeps what the store said for the results of later requests, and turns
@@ -82,9 +82,9 @@ func (a *Account) low(plan *Plan) int64 {
 // be taken from others.
 func (a *Account) tell(st *slice.Settle, plan *Plan, now int64) {
 	g := &st.Grant
-	a.contact.lent = g.Lent
+	a.contact().lent = g.Lent
 	free := max(float64(st.Rule.Burst)-g.Used, 0)
-	a.told.set(free, slice.ResetAfter(st.Rule, *g), now)
+	a.told(free, slice.ResetAfter(st.Rule, *g), now)
 	if free < float64(st.Rule.Burst)/4 && plan.Floor.Cap > 0 {
 		a.startFloor(plan.Floor, now)
 		a.floor.Suspend(now + plan.horizon)
@@ -95,7 +95,7 @@ func (a *Account) tell(st *slice.Settle, plan *Plan, now int64) {
 // that this node asks for it by the pace, and whether costs are denied from
 // memory until it asks again.
 func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
-	c, g := a.contact, &st.Grant
+	c, g := a.contact(), &st.Grant
 	if st.Rule != plan.Rule {
 		return // the limit has changed: what was judged by the old one is over
 	}
@@ -129,7 +129,7 @@ func tooLittle(st *slice.Settle) bool {
 // by the pace to sharing: far more than where sharing ends, or they would go
 // back and forth.
 func (a *Account) plenty(plan *Plan) float64 {
-	return max(float64(plan.Rule.Burst)/4, 4*float64(a.contact.unit)*float64(a.sharers()))
+	return max(float64(plan.Rule.Burst)/4, 4*float64(a.contact().unit)*float64(a.sharers()))
 }
 
 // refusable returns the smallest cost that is known to be refused when so many
@@ -138,21 +138,21 @@ func (a *Account) refusable(free float64) int64 {
 	if cost := a.memoCost(); float64(cost) > free {
 		return cost
 	}
-	return a.contact.unit
+	return a.contact().unit
 }
 
 // memoCost returns the cost that the memo denies, or else the unit.
 func (a *Account) memoCost() int64 {
-	if m := a.memo.Load(); m != nil {
+	if m := a.contact().memo.Load(); m != nil {
 		return m.Cost
 	}
-	return a.contact.unit
+	return a.contact().unit
 }
 
 // forget drops the memo, keeping the demand that it counted.
 func (a *Account) forget(now int64) {
 	a.count(now)
-	a.memo.Store(nil)
+	a.contact().memo.Store(nil)
 }
 
 // smallestRefused returns the smallest cost that was refused, 0 if none was.
@@ -169,26 +169,28 @@ func smallestRefused(st *slice.Settle) (cost int64) {
 // answer.
 //
 // A retry time that was told is kept: no memo outlives the earliest of them. One
-// that the answer at hand is for is over: others were faster.
+// that the answer at hand is for is over if others were faster, and not if the answer
+// was only early: whoever waited for just that time finds the tokens there.
 func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
-	c := a.contact
+	c := a.contact()
 	own := int64(slice.RetryAfter(st.Rule, st.Grant, cost))
 	ends, soon := a.nextAnswer(own, plan, now), now+a.margin(plan)
-	if c.promise > soon {
+	over := c.promise <= now || c.promise <= soon && saturatingAdd(now, own) > soon
+	if !over {
 		ends = min(ends, c.promise)
 	}
 	retry := max(ends, saturatingAdd(now, own))
-	if c.promise <= soon || retry < c.promise {
+	if over || retry < c.promise {
 		c.promise = retry
 	}
 	free := float64(st.Rule.Burst) - st.Grant.Used
-	if m := a.memo.Load(); m != nil && now < m.Until && float64(m.Cost) > free {
+	if m := a.contact().memo.Load(); m != nil && now < m.Until && float64(m.Cost) > free {
 		cost = min(cost, m.Cost)
 	}
 	a.count(now)
 	c.next = min(c.next, ends)
-	a.memo.Store(&precheck.Memo{Cost: cost, Until: ends, Retry: retry})
-	a.lim.s.recall.notice(a, cost, st, a.pace(plan), now)
+	a.contact().memo.Store(&precheck.Memo{Cost: cost, Until: ends, Retry: retry})
+	a.limiter().s.recall.notice(a, cost, st, a.pace(plan), now)
 }
 
 // nextAnswer plans the next question to a store that refuses, and returns when
@@ -197,10 +199,10 @@ func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 // its callers. Otherwise a request asks when the account itself can admit it, or
 // after a period, whichever comes first.
 func (a *Account) nextAnswer(own int64, plan *Plan, now int64) int64 {
-	c := a.contact
-	if a.pacedGoal(plan) == 0 || !plan.Sliced || a.loner {
+	c := a.contact()
+	if a.pacedGoal(plan) == 0 || !plan.Sliced || c.loner {
 		c.saturated = false
-		c.next = a.lim.s.aligned(now, max(min(own, a.pace(plan)), 1))
+		c.next = a.limiter().s.aligned(now, max(min(own, a.pace(plan)), 1))
 		return c.next
 	}
 	a.saturate(plan, now)
@@ -214,27 +216,27 @@ func (a *Account) nextAnswer(own int64, plan *Plan, now int64) int64 {
 
 // margin is how long the answer to a question of the pace may take.
 func (a *Account) margin(plan *Plan) int64 {
-	return min(a.lim.s.latency.Load()+int64(agendaPause), a.pace(plan)/4)
+	return min(a.limiter().s.latency.Load()+int64(agendaPause), a.pace(plan)/4)
 }
 
 // askAfter plans the next paced settle. No denial lasts for more than 10 s, or a
 // Reset would be seen too late.
 func (a *Account) askAfter(wait int64, plan *Plan, now int64) {
-	a.contact.next = a.lim.s.aligned(now, min(wait, int64(longestPace)-a.margin(plan)))
+	a.contact().next = a.limiter().s.aligned(now, min(wait, int64(longestPace)-a.margin(plan)))
 }
 
 // saturate makes the node ask for the account by the pace, and plans the next
 // time if none is planned. All nodes find an account saturated at about the same
 // time: the first wait spreads them over the period.
 func (a *Account) saturate(plan *Plan, now int64) {
-	c, wait := a.contact, a.pace(plan)
+	c, wait := a.contact(), a.pace(plan)
 	switch {
 	case !c.saturated:
-		wait = int64(a.lim.s.dice.float() * float64(wait))
+		wait = int64(a.limiter().s.dice.float() * float64(wait))
 	case c.next > now:
 		return
 	default:
-		wait = a.lim.s.dice.jitter(wait)
+		wait = a.limiter().s.dice.jitter(wait)
 	}
 	c.saturated = true
 	a.askAfter(wait, plan, now)
@@ -252,7 +254,7 @@ func (a *Account) answer(sent []*waiter, st *slice.Settle, now int64) {
 	if st == nil || st.Outcome != slice.Ran {
 		for _, w := range sent {
 			if w.cost == 0 { // with nothing left to say, all is settled
-				w.done <- Verdict{Allowed: st == nil && !a.contact.lease.Marked(), Source: FromPolicy}
+				w.done <- Verdict{Allowed: st == nil && !a.contact().lease.Marked(), Source: FromPolicy}
 			} else if !w.left {
 				w.done <- a.fall(w.cost, now)
 			}
@@ -273,7 +275,7 @@ func (a *Account) answer(sent []*waiter, st *slice.Settle, now int64) {
 		if !v.Allowed {
 			v.Retry = a.retry(w.cost, st, now)
 		}
-		a.lim.Counts.exact(v.Allowed)
+		a.limiter().Counts.exact(v.Allowed)
 		w.done <- v
 	}
 }
@@ -282,7 +284,7 @@ func (a *Account) answer(sent []*waiter, st *slice.Settle, now int64) {
 // answers for its cost, and never less than the account's own.
 func (a *Account) retry(cost int64, st *slice.Settle, now int64) time.Duration {
 	own := slice.RetryAfter(st.Rule, st.Grant, cost)
-	if m := a.memo.Load(); m != nil && m.Cost <= cost {
+	if m := a.contact().memo.Load(); m != nil && m.Cost <= cost {
 		return max(own, m.RetryAfter(now))
 	}
 	return own
@@ -291,7 +293,7 @@ func (a *Account) retry(cost int64, st *slice.Settle, now int64) time.Duration {
 // serveWaiting answers callers that came during the settle from what it
 // brought; those that still need the store go with the next one.
 func (a *Account) serveWaiting(now int64) {
-	c := a.contact
+	c := a.contact()
 	rest := c.waiting[:0]
 	for _, w := range c.waiting {
 		if w.left {

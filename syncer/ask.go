@@ -42,7 +42,7 @@ type waiter struct {
 //
 // ok is false if the account was retired: the caller must look the key up again.
 func (a *Account) Ask(ctx context.Context, n, until int64) (v Verdict, ok bool, err error) {
-	s := a.lim.s
+	s := a.limiter().s
 	if err := ctx.Err(); err != nil {
 		return Verdict{}, true, err
 	}
@@ -50,7 +50,7 @@ func (a *Account) Ask(ctx context.Context, n, until int64) (v Verdict, ok bool, 
 	if w == nil {
 		return v, ok, err
 	}
-	a.lim.Counts.Blocked.Add(1)
+	a.limiter().Counts.Blocked.Add(1)
 	wait := s.cfg.StoreTimeout
 	if until != 0 {
 		wait = time.Duration(until - s.Now())
@@ -71,14 +71,14 @@ func (a *Account) Ask(ctx context.Context, n, until int64) (v Verdict, ok bool, 
 // join queues a request for the next settle. It returns no waiter if the
 // request can be decided now.
 func (a *Account) join(n, until int64) (w *waiter, v Verdict, ok bool, err error) {
-	s := a.lim.s
+	s := a.limiter().s
 	now := s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.dead {
 		return nil, v, false, nil
 	}
-	if a.lim.closed.Load() {
+	if a.limiter().closed.Load() {
 		return nil, v, true, ErrClosed
 	}
 	a.touch()
@@ -104,8 +104,8 @@ func (a *Account) join(n, until int64) (w *waiter, v Verdict, ok bool, err error
 // long as one may: whoever comes now would wait for nothing, and for longer than
 // they did where a part of the store is away. The caller holds mu.
 func (a *Account) overdue(now int64) bool {
-	c := a.contact
-	return c.inflight && !c.lazy && now-c.since > int64(a.lim.s.cfg.StoreTimeout)
+	c := a.contact()
+	return c.inflight && !c.lazy && now-c.since > int64(a.limiter().s.cfg.StoreTimeout)
 }
 
 // local decides a request from what may have arrived since the caller looked:
@@ -123,9 +123,9 @@ func (a *Account) local(n, now int64) (Verdict, bool) {
 // takeLocal takes from the slice, and asks for a refill like any other take.
 // The caller holds mu.
 func (a *Account) takeLocal(n int64) bool {
-	left, ok := a.Cell.Take(n, &a.lim.s.Dead)
+	left, ok := a.Cell.Take(n, &a.limiter().s.Dead)
 	if ok && a.Cell.Crossed(left, n) {
-		a.refill(a.lim.s.Now())
+		a.refill(a.limiter().s.Now())
 	}
 	return ok
 }
@@ -134,7 +134,7 @@ func (a *Account) takeLocal(n int64) bool {
 // meantime; otherwise a caller that ran out of time is judged by the policy,
 // and one that went away gets its context's error.
 func (a *Account) leave(w *waiter, err error) (Verdict, error) {
-	now := a.lim.s.Now()
+	now := a.limiter().s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	select {
@@ -147,7 +147,7 @@ func (a *Account) leave(w *waiter, err error) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if w.sent {
-		a.contact.way.breaker.failing(now, errTimeout)
+		a.contact().way.breaker.failing(now, errTimeout)
 	} else { // nobody has asked the store yet: it is not to blame
 		a.inContact(now).earn(1)
 	}
@@ -173,7 +173,7 @@ const (
 // way already, what is wanted now is decided again after it; if one is queued
 // for later, it goes now. The caller holds mu.
 func (a *Account) start(in intent) {
-	c := a.contact
+	c := a.contact()
 	switch {
 	case c.lazy:
 		c.lazy = false
@@ -182,14 +182,14 @@ func (a *Account) start(in intent) {
 	default:
 		c.inflight, c.intent = true, in
 	}
-	c.since, c.way = a.lim.s.Now(), a.lane()
+	c.since, c.way = a.limiter().s.Now(), a.lane()
 	c.way.dispatch.submit(a)
 }
 
 // startLater queues a settle that nobody waits for. The caller holds mu, and
 // has seen that none is under way.
 func (a *Account) startLater(in intent) {
-	c := a.contact
+	c := a.contact()
 	c.inflight, c.lazy, c.intent = true, true, in
 	c.way = a.lane()
 	c.way.dispatch.submitLater(a)
@@ -198,7 +198,7 @@ func (a *Account) startLater(in intent) {
 // Refill asks for more tokens because a take reached the low-water mark. It
 // returns at once.
 func (a *Account) Refill() {
-	now := a.lim.s.Now()
+	now := a.limiter().s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refill(now)
@@ -206,10 +206,10 @@ func (a *Account) Refill() {
 
 // refill is Refill for who holds mu.
 func (a *Account) refill(now int64) {
-	if a.dead || a.contact == nil {
+	if a.dead || a.contact() == nil {
 		return
 	}
-	if m := a.memo.Load(); m != nil && now < m.Until {
+	if m := a.contact().memo.Load(); m != nil && now < m.Until {
 		return // saturated: the next paced settle asks for all
 	}
 	if a.floorServes(now) {
@@ -229,8 +229,8 @@ func (a *Account) refill(now int64) {
 // by the demand as it was and by that since the last settle, which may have
 // risen. The caller holds mu, and has counted.
 func (a *Account) lastsATick(now int64) bool {
-	c := a.contact
-	tick := int64(a.lim.s.cfg.SyncInterval)
+	c := a.contact()
+	tick := int64(a.limiter().s.cfg.SyncInterval)
 	lately := float64(c.attempts) * float64(tick) / float64(max(now-c.sentAt, 1))
 	return float64(a.Cell.Tokens())+0.5 > max(lately, c.demand.over(tick, a.Plan().horizon))
 }
@@ -248,8 +248,8 @@ func (a *Account) attempt(in intent, now int64) bool {
 // the account's requests have paid for it. Of a slice of unknown standing nothing
 // is said. The caller holds mu.
 func (a *Account) mayStart(kind intentKind, now int64) bool {
-	c := a.contact
-	if c.inflight || c.lease.Marked() && kind != serve || a.lim.closed.Load() || a.down() {
+	c := a.contact()
+	if c.inflight || c.lease.Marked() && kind != serve || a.limiter().closed.Load() || a.down() {
 		return false
 	}
 	a.count(now)

@@ -19,6 +19,7 @@ func (s *Syncer) Add(cfg LimiterConfig) (*Limiter, bool, error) {
 		return nil, false, nil
 	}
 	l := &Limiter{s: s, name: cfg.Name, policy: cfg.Policy, planFor: cfg.PlanFor, table: slice.NewTable(s.ring), done: make(chan struct{})}
+	l.common.lim = l
 	l.plan.Store(cfg.Plan)
 	l.history.Set(s.Now(), max(s.cfg.Servers, 1))
 	s.limiters[cfg.Name] = l
@@ -94,7 +95,7 @@ func flush(ctx context.Context, limiters []*Limiter) error {
 func (a *Account) flush() (w *waiter, down bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := a.contact
+	c := a.contact()
 	if c == nil || !c.inflight && !c.lease.Holds() && c.charged == 0 && c.fallback == 0 {
 		return nil, false
 	}
@@ -138,7 +139,7 @@ func (l *Limiter) forget() {
 	l.table.Range(func(a *Account) bool {
 		a.mu.Lock()
 		a.dead = true
-		if c := a.contact; c != nil && !c.inflight {
+		if c := a.contact(); c != nil && !c.inflight {
 			l.s.agenda.set(a, 0)
 			c.lease.Lapse(&a.Cell)
 		}

@@ -43,7 +43,7 @@ func TestALongKeyRests(t *testing.T) {
 		time.Sleep(40 * time.Second) // two looks, and less than the account takes to fill
 		w.atRest(t)
 		a.mu.Lock()
-		equal(t, "the user's key", a.contact.user, user)
+		equal(t, "the user's key", a.contact().user, user)
 		a.mu.Unlock()
 	})
 }
@@ -56,11 +56,11 @@ func TestAnEvictedAccountIsForgotten(t *testing.T) {
 		for _, owes := range []bool{false, true} {
 			a := hold(t, l, "k")
 			a.mu.Lock()
-			a.contact.credit = 0
+			a.contact().credit = 0
 			if owes {
-				a.contact.charged = 5
+				a.contact().charged = 5
 			}
-			a.contact.promise = w.Now() + int64(24*time.Hour)
+			a.contact().promise = w.Now() + int64(24*time.Hour)
 			a.mu.Unlock()
 			if !a.Retire(true) {
 				t.Fatal("the account is busy")
@@ -81,14 +81,14 @@ func TestAMarkedSaturatedAccountIsLeftInPeace(t *testing.T) {
 		l := w.limiter(bucket(60_000, time.Minute), strict)
 		a := hold(t, l, "k")
 		a.mu.Lock()
-		a.contact.lease.Report(&a.Cell, slice.MaxSlice)
-		a.contact.lease.Lost()
-		a.contact.saturated, a.contact.next = true, w.Now()
+		a.contact().lease.Report(&a.Cell, slice.MaxSlice)
+		a.contact().lease.Lost()
+		a.contact().saturated, a.contact().next = true, w.Now()
 		a.schedule(w.Now())
 		a.mu.Unlock()
 		time.Sleep(time.Second)
 		a.mu.Lock()
-		wait := time.Duration(a.contact.due - w.Now())
+		wait := time.Duration(a.contact().due - w.Now())
 		a.mu.Unlock()
 		if wait < time.Second {
 			t.Errorf("the next look is in %v", wait)
@@ -104,8 +104,8 @@ func TestAMarkedAccountStillCharges(t *testing.T) {
 		l := w.limiter(bucket(60_000, time.Minute), strict)
 		a := hold(t, l, "k")
 		a.mu.Lock()
-		a.contact.lease.Report(&a.Cell, slice.MaxSlice)
-		a.contact.lease.Lost()
+		a.contact().lease.Report(&a.Cell, slice.MaxSlice)
+		a.contact().lease.Lost()
 		a.mu.Unlock()
 		from := len(w.store.settled())
 		a.Charge(held(a) + 7)
@@ -151,9 +151,9 @@ func TestAnEbbingFloodIsLeftToItsRequests(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			a.mu.Lock()
-			equal(t, "saturated", a.contact.saturated, true)
+			equal(t, "saturated", a.contact().saturated, true)
 			a.count(w.Now())
-			a.contact.demand.count, a.contact.attempts, a.contact.credit = 0, 1, 10
+			a.contact().demand.count, a.contact().attempts, a.contact().credit = 0, 1, 10
 			a.mu.Unlock()
 			if evict {
 				a.Retire(true)
@@ -162,7 +162,7 @@ func TestAnEbbingFloodIsLeftToItsRequests(t *testing.T) {
 			before := w.store.opsOf("l/k")
 			time.Sleep(time.Second)
 			a.mu.Lock()
-			equal(t, "saturated", a.contact != nil && a.contact.saturated, false)
+			equal(t, "saturated", a.contact() != nil && a.contact().saturated, false)
 			a.mu.Unlock()
 			if n := w.store.opsOf("l/k") - before; n > 1 { // one may return a slice
 				t.Errorf("%d operations", n)

@@ -65,7 +65,7 @@ func (l *Limiter) Collect() {
 	l.table.Range(func(a *Account) bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.contact != nil {
+		if a.contact() != nil {
 			a.count(now)
 		}
 		return true

@@ -27,8 +27,8 @@ func (a *Account) PutBack(n int64) (ok bool) { return a.giveBack(n, 0) }
 
 func (a *Account) giveBack(n, pays int64) (ok bool) {
 	return a.adjust(float64(-n), pays, func() bool {
-		c := a.contact
-		return c != nil && (c.lease.GiveBack(&a.Cell, n, &a.lim.s.Dead) || a.forgive(n))
+		c := a.contact()
+		return c != nil && (c.lease.GiveBack(&a.Cell, n, &a.limiter().s.Dead) || a.forgive(n))
 	})
 }
 
@@ -39,19 +39,19 @@ func (a *Account) PutBackFloor(n int64) (ok bool) {
 
 // PutBackFallback is PutBack of an admission by the failure policy.
 func (a *Account) PutBackFallback(n int64) (ok bool) {
-	return a.adjust(float64(-n), 0, func() bool { return a.contact != nil && a.forgive(n) })
+	return a.adjust(float64(-n), 0, func() bool { return a.contact() != nil && a.forgive(n) })
 }
 
 // forgive takes n tokens out of what the failure policy has admitted and nobody has
 // been charged for yet; false if there are not as many. A refund that went to the
 // store instead would give back what is not charged in full. The caller holds mu.
 func (a *Account) forgive(n int64) bool {
-	c := a.contact
+	c := a.contact()
 	if c.fallback < float64(n) {
 		return false
 	}
 	c.fallback -= float64(n)
-	if now := a.lim.s.Now(); c.bucketAt != 0 {
+	if now := a.limiter().s.Now(); c.bucketAt != 0 {
 		c.bucket.Put(now, n, a.fallbackSize(now))
 	}
 	return true
@@ -60,7 +60,7 @@ func (a *Account) forgive(n int64) bool {
 // adjust changes the account by tokens, locally if it can be done; otherwise
 // with its next settle, towards which it pays so many operations.
 func (a *Account) adjust(tokens float64, pays int64, local func() bool) bool {
-	s := a.lim.s
+	s := a.limiter().s
 	now := s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,11 +105,12 @@ func (l *Limiter) Reset(ctx context.Context, key string, rule slice.Rule) error 
 	if a, ok := l.table.Load(key); ok {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.told.forget()
-		if c := a.contact; c != nil {
+		now := a.limiter().s.Now()
+		a.forgetTold(now)
+		if c := a.contact(); c != nil {
 			c.charged, c.fallback = 0, 0
 		}
-		a.forgetDenial(l.s.Now())
+		a.forgetDenial(now)
 		l.s.laneOf(l.name, key).dispatch.nudge()
 	}
 	return nil

@@ -163,7 +163,7 @@ func TestReset(t *testing.T) {
 		w.store.lend("l/k", rule, 70)
 		a := hold(t, l, "k")
 		a.mu.Lock()
-		served := float64(a.contact.lease.Unreported(&a.Cell))
+		served := float64(a.contact().lease.Unreported(&a.Cell))
 		a.mu.Unlock()
 		if err := l.Reset(context.Background(), "k", rule); err != nil {
 			t.Fatal(err)

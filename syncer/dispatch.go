@@ -293,10 +293,10 @@ func (q queued) prepare(now int64) (st *slice.Settle, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if q.lazy {
-		if a.contact == nil || !a.contact.lazy {
+		if a.contact() == nil || !a.contact().lazy {
 			return nil, false
 		}
-		a.contact.lazy, a.contact.since = false, now
+		a.contact().lazy, a.contact().since = false, now
 	}
 	return a.prepare(now), true
 }
@@ -310,7 +310,7 @@ func (f *flight) land(said []*slice.Settle) {
 		st := f.settles[i]
 		a.apply(st)
 		if st != nil && st.Lone && f.s.cfg.Poisoned != nil {
-			f.s.cfg.Poisoned(a.lim.name, a.key, st.Err)
+			f.s.cfg.Poisoned(a.limiter().name, a.key, st.Err)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func hold(t *testing.T, l *Limiter, key string) *Account {
 	return nil
 }
 
-func held(a *Account) int64 { return a.Cell.Alive(&a.lim.s.Dead) }
+func held(a *Account) int64 { return a.Cell.Alive(&a.limiter().s.Dead) }
 
 func busy(a *Account) bool {
 	a.mu.Lock()

@@ -27,7 +27,7 @@ const ProbeInterval = time.Second
 func (a *Account) fall(n, now int64) Verdict {
 	v := Verdict{Source: FromPolicy}
 	c := a.inContact(now)
-	switch a.lim.policy {
+	switch a.limiter().policy {
 	case FailOpen:
 		v.Allowed = true
 		c.fallback += float64(n) // charged up to the node's share: see charge
@@ -36,9 +36,9 @@ func (a *Account) fall(n, now int64) Verdict {
 	default:
 		v.Allowed, v.Retry = a.fallLocal(n, now)
 	}
-	a.lim.Counts.policy(v.Allowed)
+	a.limiter().Counts.policy(v.Allowed)
 	if !c.inflight {
-		a.lim.s.agenda.ensure(a, now+a.lim.s.dice.jitter(int64(ProbeInterval)))
+		a.limiter().s.agenda.ensure(a, now+a.limiter().s.dice.jitter(int64(ProbeInterval)))
 	}
 	return v
 }
@@ -49,7 +49,7 @@ func (a *Account) fallLocal(n, now int64) (bool, time.Duration) {
 	if float64(n) > size.Cap {
 		return false, ProbeInterval
 	}
-	c := a.contact
+	c := a.contact()
 	if c.bucketAt == 0 {
 		c.bucket.Set(a.fallbackStart(size, now), now)
 		c.bucketAt = max(now, 1)
@@ -68,7 +68,7 @@ const shrinkMemory = int64(10 * time.Minute)
 
 // fleetLately returns the largest fleet of the last ten minutes.
 func (a *Account) fleetLately(now int64) float64 {
-	return float64(a.lim.history.Largest(now - shrinkMemory))
+	return float64(a.limiter().history.Largest(now - shrinkMemory))
 }
 
 // fallbackSize returns the node's share of the limit: B/M and r/M, both halved
@@ -102,10 +102,10 @@ func (a *Account) fallbackSize(now int64) precheck.Size {
 // later one starts as if it had been that.
 func (a *Account) fallbackStart(size precheck.Size, now int64) float64 {
 	start := size.Cap
-	if !a.told.full(now) {
-		start = min(start, float64(a.told.free.Load())/a.fleetLately(now))
+	if !a.full(now) {
+		start = min(start, float64(a.toldFree())/a.fleetLately(now))
 	}
-	if forgotten := a.lim.forgotten.Load(); forgotten != 0 {
+	if forgotten := a.limiter().forgotten.Load(); forgotten != 0 {
 		start = min(start, size.Rate*float64(now-forgotten))
 	}
 	return start
@@ -114,17 +114,17 @@ func (a *Account) fallbackStart(size precheck.Size, now int64) float64 {
 // fallbackLack returns what the bucket lacks, which is what the account may be
 // charged of its admissions: the rest has been earned again.
 func (a *Account) fallbackLack(now int64) float64 {
-	return a.contact.bucket.Lack(now, a.fallbackSize(now))
+	return a.contact().bucket.Lack(now, a.fallbackSize(now))
 }
 
 // rank returns the place of this node among the live ones for this key, by a
 // hash of member and key; beyond all places if the fleet was never heard of.
 func (a *Account) rank() int {
-	roster := a.lim.roster.Load()
+	roster := a.limiter().roster.Load()
 	if roster == nil {
 		return math.MaxInt
 	}
-	own, before := a.weigh(a.lim.s.cfg.Member), 0
+	own, before := a.weigh(a.limiter().s.cfg.Member), 0
 	for _, member := range *roster {
 		if a.weigh(member) < own {
 			before++

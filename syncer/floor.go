@@ -4,14 +4,14 @@ import "github.com/hybridlimit/hybrid/precheck"
 
 // TakeFloor admits n tokens from the key's floor.
 func (a *Account) TakeFloor(n, now int64) bool {
-	l := a.lim
+	l := a.limiter()
 	if !l.floorOpen(now) {
 		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	whole := a.Plan().Floor
-	if a.dead || a.loner || whole.Cap == 0 {
+	if c := a.contact(); a.dead || c != nil && c.loner || whole.Cap == 0 {
 		return false
 	}
 	a.touch()
@@ -28,7 +28,7 @@ func (a *Account) TakeFloor(n, now int64) bool {
 // is made for all its demand. The take that leaves the floor unable to serve
 // another asks for the refill that the floor has put off. The caller holds mu.
 func (a *Account) floorTaken(n, now int64) {
-	c := a.contact
+	c := a.contact()
 	if c == nil {
 		return
 	}
@@ -43,8 +43,8 @@ func (a *Account) floorTaken(n, now int64) {
 // that a slice can be refilled later: when what it has left lasts for two round
 // trips. The caller holds mu.
 func (a *Account) floorServes(now int64) bool {
-	plan, c, l := a.Plan(), a.contact, a.lim
-	if plan.Floor.Cap == 0 || a.loner || !l.floorOpen(now) {
+	plan, c, l := a.Plan(), a.contact(), a.limiter()
+	if plan.Floor.Cap == 0 || c.loner || !l.floorOpen(now) {
 		return false
 	}
 	a.startFloor(plan.Floor, now)
@@ -57,7 +57,7 @@ func (a *Account) floorServes(now int64) bool {
 // evicted has spoiled the fresh level. The caller holds mu.
 func (a *Account) startFloor(whole precheck.Size, now int64) {
 	if !a.floored {
-		level, _ := a.lim.fresh.Level(now, whole, &a.lim.history)
+		level, _ := a.limiter().fresh.Level(now, whole, &a.limiter().history)
 		a.floor.Start(level, now)
 		a.floored = true
 	}
@@ -67,6 +67,6 @@ func (a *Account) startFloor(whole precheck.Size, now int64) {
 // before the registration starts again, empty, whoever looks at it first. The
 // caller holds mu.
 func (a *Account) ownFloor() *precheck.Floor {
-	a.floor.NotBefore(a.lim.floorFrom.Load())
+	a.floor.NotBefore(a.limiter().floorFrom.Load())
 	return &a.floor
 }

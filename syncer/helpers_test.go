@@ -180,19 +180,20 @@ func flood(l *Limiter, key string, n int64, gap, span time.Duration) (allowed, d
 	return allowed, denied
 }
 
-// peek returns a copy of the contact of a key's account; nil if it has none.
-func peek(l *Limiter, key string) *contact {
+// peek returns a copy of the books of a key's account; nil if it has none.
+func peek(l *Limiter, key string) *books {
 	a, ok := l.Load(key)
 	if !ok {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.contact == nil {
+	c := a.contact()
+	if c == nil {
 		return nil
 	}
-	c := *a.contact
-	return &c
+	b := c.books
+	return &b
 }
 
 func equal[T comparable](t *testing.T, what string, got, want T) {

@@ -86,7 +86,7 @@ func (s *Syncer) laneOf(limiter, key string) *lane {
 
 // lane returns the way that a settle would go now. It may change: of one under way,
 // contact.way knows.
-func (a *Account) lane() *lane { return a.lim.s.laneOf(a.lim.name, a.key) }
+func (a *Account) lane() *lane { return a.limiter().s.laneOf(a.limiter().name, a.key) }
 
 // down reports whether nobody waits for this account's part of the store now.
 func (a *Account) down() bool { return a.lane().down() }

@@ -66,8 +66,8 @@ func TestAnUnpaidLeaseLapses(t *testing.T) {
 		l := w.limiter(rule, strict)
 		a := hold(t, l, "k")
 		a.mu.Lock()
-		a.contact.credit = 0
-		a.contact.counted = a.contact.lease.Unreported(&a.Cell)
+		a.contact().credit = 0
+		a.contact().counted = a.contact().lease.Unreported(&a.Cell)
 		a.mu.Unlock()
 		granted := time.Now()
 		before := w.store.opsOf("l/k")

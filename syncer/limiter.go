@@ -17,6 +17,7 @@ type Limiter struct {
 	policy  Policy
 	planFor func(key string) *Plan // nil: all keys have the limiter's plan
 	table   *slice.Table[*Account]
+	common  seat          // of all accounts without a limit of their own
 	done    chan struct{} // closed when the limiter is
 
 	// Atomics: read by requests, written by the heartbeat or by the user.
@@ -61,7 +62,9 @@ func (l *Limiter) Account(key, user string) *Account {
 	}
 	a, evicted, stored := l.table.LoadOrMake(key, func() *Account { return l.newAccount(key, user, own, now) })
 	if !stored {
-		a.loner = true
+		a.mu.Lock()
+		a.inContact(now).loner = true
+		a.mu.Unlock()
 	}
 	for _, old := range evicted {
 		old.giveUp()
@@ -70,13 +73,21 @@ func (l *Limiter) Account(key, user string) *Account {
 }
 
 func (l *Limiter) newAccount(key, user string, own *Plan, now int64) *Account {
-	a := &Account{lim: l, key: key}
-	a.own.Store(own)
-	a.told.at.Store(now)
+	a := &Account{key: key}
+	a.seat.Store(l.seatOf(own))
+	a.fullAt.Store(now)
 	if l.planFor != nil && user != key {
 		a.inContact(now).user = user
 	}
 	return a
+}
+
+// seatOf returns the place of an account with a limit of its own, or without.
+func (l *Limiter) seatOf(own *Plan) *seat {
+	if own == nil {
+		return &l.common
+	}
+	return &seat{lim: l, own: own}
 }
 
 // giveUp returns the slice of an evicted account, if its requests have paid for
@@ -85,12 +96,12 @@ func (l *Limiter) newAccount(key, user string, own *Plan, now int64) *Account {
 func (a *Account) giveUp() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := a.contact
+	c := a.contact()
 	if c == nil || c.inflight {
 		return
 	}
 	tells := c.lease.Holds() || c.charged != 0 || c.fallback != 0
-	if !tells || a.down() || !a.attempt(intent{kind: giveBack}, a.lim.s.Now()) {
+	if !tells || a.down() || !a.attempt(intent{kind: giveBack}, a.limiter().s.Now()) {
 		a.letGo()
 	}
 }
@@ -98,7 +109,7 @@ func (a *Account) giveUp() {
 // replan asks for the key's own plan again. It calls user code, so no lock is
 // held meanwhile.
 func (a *Account) replan() {
-	l := a.lim
+	l := a.limiter()
 	if l.planFor == nil {
 		return
 	}
@@ -116,8 +127,8 @@ func (a *Account) replan() {
 	own := l.planFor(user)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !samePlan(a.own.Load(), own) {
-		a.own.Store(own)
+	if !samePlan(a.seat.Load().own, own) {
+		a.seat.Store(l.seatOf(own))
 		a.forgetDenial(now)
 	}
 }
@@ -140,7 +151,7 @@ func (l *Limiter) SetPlan(p *Plan) {
 	l.table.Range(func(a *Account) bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.own.Load() == nil {
+		if a.seat.Load().own == nil {
 			a.forgetDenial(now)
 		}
 		return true
@@ -150,7 +161,7 @@ func (l *Limiter) SetPlan(p *Plan) {
 
 // forgetDenial drops what followed from the old limit. The caller holds mu.
 func (a *Account) forgetDenial(now int64) {
-	if c := a.contact; c != nil {
+	if c := a.contact(); c != nil {
 		c.saturated, c.promise = false, 0
 		a.forget(now)
 		if a.Plan().Never && (!c.inflight || c.lazy) { // of what is queued for later nothing has been said yet
@@ -159,12 +170,10 @@ func (a *Account) forgetDenial(now int64) {
 		if !a.attempt(intent{kind: giveBack}, now) && (c.inflight || c.lease.Holds()) {
 			c.outgrown = true // the settle that is queued, or the next, gives it back
 			if !c.inflight {
-				a.lim.s.agenda.set(a, now+a.lim.s.dice.jitter(int64(ProbeInterval)))
+				a.limiter().s.agenda.set(a, now+a.limiter().s.dice.jitter(int64(ProbeInterval)))
 			}
 		}
-		return
 	}
-	a.memo.Store(nil)
 }
 
 // Done is closed when the limiter takes no more requests.

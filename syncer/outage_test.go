@@ -121,15 +121,14 @@ func sum(m map[path]int) (n int) {
 func TestAManyKeysAgendaIsTakenInParts(t *testing.T) {
 	g := agenda{wake: func() {}}
 	for i := range 1000 {
-		a := &Account{contact: &contact{agendaSlot: -1}}
-		g.set(a, int64(i+1))
+		g.set(someAccounts(1)[0], int64(i+1))
 	}
 	due, next := g.take(2000)
 	equal(t, "taken at once", len(due), mostDue)
 	equal(t, "next", next, mostDue+1)
 	equal(t, "looks at 744 accounts, every", time.Duration(g.downtime()), ProbeInterval)
 	for i := range 200_000 {
-		g.set(&Account{contact: &contact{agendaSlot: -1}}, int64(i+1))
+		g.set(someAccounts(1)[0], int64(i+1))
 	}
 	if d := time.Duration(g.downtime()); d < 4*time.Second || d > 5*time.Second {
 		t.Errorf("200,000 accounts are looked at every %v", d)

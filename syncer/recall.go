@@ -39,7 +39,7 @@ const (
 // tokens exist, and more is out on lease than pacing alone accounts for. The
 // caller holds the account's mu.
 func (r *recall) notice(a *Account, cost int64, st *slice.Settle, period, now int64) {
-	g, plan, c := &st.Grant, a.Plan(), a.contact
+	g, plan, c := &st.Grant, a.Plan(), a.contact()
 	usual := plan.ratePerNano() * float64(period)
 	if st.Rule.Window > 0 {
 		usual = 0
@@ -56,7 +56,7 @@ func (r *recall) notice(a *Account, cost int64, st *slice.Settle, period, now in
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.marks) < mostMarks {
-		r.marks = append(r.marks, slice.Mark{Account: scarceID(a.lim.name, a.key), Cost: cost})
+		r.marks = append(r.marks, slice.Mark{Account: scarceID(a.limiter().name, a.key), Cost: cost})
 	}
 }
 
@@ -102,10 +102,10 @@ func (r *recall) sync(ctx context.Context, holding bool) {
 // than the cost which was refused and this node hands out smaller ones. In a
 // window the cost does not matter: what is kept too long is lost.
 func (a *Account) yield(m slice.Mark) {
-	now := a.lim.s.Now()
+	now := a.limiter().s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := a.contact
+	c := a.contact()
 	if a.dead || c == nil || c.inflight || !c.lease.Holds() || m.At <= c.yieldedAt {
 		return
 	}
@@ -116,7 +116,7 @@ func (a *Account) yield(m slice.Mark) {
 		keep = 0
 	}
 	if tokens > keep && a.attempt(intent{kind: giveBack, keep: keep}, now) {
-		a.lim.Counts.Recalled.Add(uint64(tokens - keep))
+		a.limiter().Counts.Recalled.Add(uint64(tokens - keep))
 	}
 }
 
@@ -125,10 +125,10 @@ func (a *Account) yield(m slice.Mark) {
 // at its end is lost: there, it is what the next sync interval needs. The caller
 // holds mu, and has counted.
 func (a *Account) needed(now int64) int64 {
-	c, plan := a.contact, a.Plan()
+	c, plan := a.contact(), a.Plan()
 	switch {
 	case plan.Rule.Window > 0:
-		return int64(c.demand.over(int64(a.lim.s.cfg.SyncInterval), plan.horizon))
+		return int64(c.demand.over(int64(a.limiter().s.cfg.SyncInterval), plan.horizon))
 	case c.attempts == 0 && now-c.sentAt > a.pace(plan):
 		return 0
 	}

@@ -72,14 +72,14 @@ func yields(t *testing.T, cost int64) (left int64, recalled uint64) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		a.mu.Lock()
-		a.contact.demand = demand{count: 4 * 15, at: w.Now()} // 4 per s over 15 s
-		a.contact.credit = 10
+		a.contact().demand = demand{count: 4 * 15, at: w.Now()} // 4 per s over 15 s
+		a.contact().credit = 10
 		a.mu.Unlock()
 		for held(a) > 100 {
 			a.Cell.Take(1, &w.Dead)
 		}
 		a.mu.Lock()
-		a.contact.counted = a.contact.lease.Unreported(&a.Cell)
+		a.contact().counted = a.contact().lease.Unreported(&a.Cell)
 		a.mu.Unlock()
 		now := time.Now().UnixMicro()
 		_ = w.store.Mark(context.Background(), []slice.Mark{

@@ -10,27 +10,27 @@ import (
 // count brings the account's demand and credit up to date with what was taken
 // from the slice and denied from memory since the last call. The caller holds mu.
 func (a *Account) count(now int64) {
-	c := a.contact
+	c := a.contact()
 	unreported := c.lease.Unreported(&a.Cell)
 	taken := max(unreported-c.counted, 0)
 	c.counted = unreported
 	largest := a.Cell.LargestCost()
-	denials, denied := a.memo.Load().Drain()
+	denials, denied := a.contact().memo.Load().Drain()
 	if taken > 0 {
 		a.noteCost(largest)
 	}
 	// Costs are not counted one by one on the fast path: with the largest of
 	// them the number of requests is never overstated.
 	requests := (taken + max(largest, c.unit) - 1) / max(largest, c.unit)
-	a.lim.Counts.SliceTokens.Add(uint64(taken))
-	a.lim.Counts.MemoDenied.Add(uint64(denials))
+	a.limiter().Counts.SliceTokens.Add(uint64(taken))
+	a.limiter().Counts.MemoDenied.Add(uint64(denials))
 	c.earn(requests + denials)
 	a.attempted(taken+denied, now)
 }
 
 // attempted adds tokens to the demand.
 func (a *Account) attempted(tokens, now int64) {
-	c := a.contact
+	c := a.contact()
 	c.demand.add(float64(tokens), now, a.Plan().horizon)
 	c.attempts += tokens
 }
@@ -45,18 +45,18 @@ const mostCredit = 1 << 10
 func (a *Account) payBack() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.contact.paid {
-		a.contact.earn(1)
+	if a.contact().paid {
+		a.contact().earn(1)
 	}
 }
 
 // noteCost remembers the largest cost seen since the last settle.
-func (a *Account) noteCost(cost int64) { a.contact.seen = max(a.contact.seen, cost) }
+func (a *Account) noteCost(cost int64) { a.contact().seen = max(a.contact().seen, cost) }
 
 // prepare makes the settle that is to be sent now, or nil if there is nothing
 // to say. The caller holds mu, and sends it at once.
 func (a *Account) prepare(now int64) *slice.Settle {
-	c, plan := a.contact, a.Plan()
+	c, plan := a.contact(), a.Plan()
 	if a.spent() {
 		a.lapse()
 	}
@@ -78,13 +78,13 @@ func (a *Account) prepare(now int64) *slice.Settle {
 	c.credit = max(c.credit-1, 0)
 	c.attempts = 0
 	c.sentAt = now
-	return &slice.Settle{Account: a.lim.s.store.Account(a.lim.name, a.key), Rule: plan.Rule, Usage: u}
+	return &slice.Settle{Account: a.limiter().s.store.Account(a.limiter().name, a.key), Rule: plan.Rule, Usage: u}
 }
 
 // takeNeeds moves the callers that wait into the settle, merging neighbours of
 // equal cost into runs. What exceeds the runs of one settle waits for the next.
 func (a *Account) takeNeeds(now int64) []slice.Need {
-	c := a.contact
+	c := a.contact()
 	var runs []slice.Need
 	i := 0
 	for ; i < len(c.waiting); i++ {
@@ -116,9 +116,9 @@ func (a *Account) takeNeeds(now int64) []slice.Need {
 
 // report fills in what the settle reports and asks for.
 func (a *Account) report(needs []slice.Need, plan *Plan, now int64) slice.Usage {
-	c := a.contact
+	c := a.contact()
 	size := a.size(len(needs) > 0, plan, now)
-	if a.dead || a.lim.closed.Load() || c.outgrown {
+	if a.dead || a.limiter().closed.Load() || c.outgrown {
 		size = sizing{}
 	}
 	c.outgrown = false
@@ -147,7 +147,7 @@ type sizing struct {
 // A settle with needs returns the whole slice, which could not serve them: kept,
 // its parts of costs would stay stuck here while the account refuses.
 func (a *Account) size(needs bool, plan *Plan, now int64) sizing {
-	c, s := a.contact, a.wish(plan, now)
+	c, s := a.contact(), a.wish(plan, now)
 	switch {
 	case needs:
 		return s
@@ -167,13 +167,13 @@ func (a *Account) size(needs bool, plan *Plan, now int64) sizing {
 // most, as others may have more use for them, and for all of them once the
 // account is saturated and a node asks once per period.
 func (a *Account) wish(plan *Plan, now int64) sizing {
-	c := a.contact
+	c := a.contact()
 	s := sizing{goal: target(c.demand.count, c.unit), least: c.unit, divisor: a.sharers()}
 	period := a.pacedGoal(plan)
 	switch {
 	case c.saturated:
 		s.goal, s.divisor = period, 1
-	case a.toldFree(plan, now)/s.divisor < period:
+	case a.freeNow(plan, now)/s.divisor < period:
 		s.goal, s.divisor = period, tight
 	}
 	return s
@@ -183,22 +183,22 @@ func (a *Account) wish(plan *Plan, now int64) sizing {
 // a lone node's share as well, whose grants are judged alike.
 const tight = 2
 
-// toldFree returns what is free, as the store last told: all, if it would be by now.
-func (a *Account) toldFree(plan *Plan, now int64) int64 {
-	if a.told.full(now) {
+// freeNow returns what is free, as the store last told: all, if it would be by now.
+func (a *Account) freeNow(plan *Plan, now int64) int64 {
+	if a.full(now) {
 		return plan.Burst
 	}
-	return a.told.free.Load()
+	return a.toldFree()
 }
 
 // sharers is what a node's share of the free tokens is divided by: twice the
 // fleet, so that all of it could ask at once and half would still be free.
-func (a *Account) sharers() int64 { return 2 * int64(a.lim.history.M()) }
+func (a *Account) sharers() int64 { return 2 * int64(a.limiter().history.M()) }
 
 // pacedGoal returns the tokens, in whole costs, for the demand of the next
 // period; 0 if no request is expected soon.
 func (a *Account) pacedGoal(plan *Plan) int64 {
-	c := a.contact
+	c := a.contact()
 	if target(c.demand.count, c.unit) == 0 {
 		return 0
 	}
@@ -207,15 +207,15 @@ func (a *Account) pacedGoal(plan *Plan) int64 {
 
 // pace returns the account's pacing period.
 func (a *Account) pace(plan *Plan) int64 {
-	c := a.contact
+	c := a.contact()
 	costs := c.demand.count / float64(c.unit)
-	return pace(a.lim.history.M(), c.unit, plan.ratePerNano(), plan.fill, float64(plan.horizon)/costs)
+	return pace(a.limiter().history.M(), c.unit, plan.ratePerNano(), plan.fill, float64(plan.horizon)/costs)
 }
 
 // mayWant reports whether a slice can be used at all: not by an account that
 // is about to go, and not in the last moments of a window.
 func (a *Account) mayWant(plan *Plan, now int64) bool {
-	if !plan.Sliced || a.loner || a.dead || a.lim.closed.Load() {
+	if !plan.Sliced || a.contact().loner || a.dead || a.limiter().closed.Load() {
 		return false
 	}
 	left, known := a.windowLeft(plan, now)
@@ -225,13 +225,13 @@ func (a *Account) mayWant(plan *Plan, now int64) bool {
 // charge moves what was used without asking into the settle: the floor's use,
 // as far as it sits on top of the limit, and what the fallback admitted.
 func (a *Account) charge(u *slice.Usage, plan *Plan, now int64) {
-	c := a.contact
+	c := a.contact()
 	u.Charged = c.charged
 	if a.floored {
-		u.Charged += plan.FloorShare * a.ownFloor().Owed(now, plan.Floor, &a.lim.history)
+		u.Charged += plan.FloorShare * a.ownFloor().Owed(now, plan.Floor, &a.limiter().history)
 	}
 	switch {
-	case a.lim.policy == FailOpen:
+	case a.limiter().policy == FailOpen:
 		u.Fallback = min(c.fallback, float64(plan.Burst)/a.fleetLately(now))
 	case c.bucketAt != 0:
 		u.Fallback = min(c.fallback, a.fallbackLack(now))
@@ -250,13 +250,13 @@ func (a *Account) leaveOldWindow(plan *Plan, now int64) {
 	if plan.Rule.Window == 0 {
 		return
 	}
-	w, c := a.lane().window(plan.Rule.Window, now), a.contact
+	w, c := a.lane().window(plan.Rule.Window, now), a.contact()
 	if w == 0 || c.chargeWindow == w {
 		return
 	}
 	if c.chargeWindow != 0 {
 		c.charged, c.fallback = 0, 0
-		if c.lease.Holds() && a.Cell.Expired(&a.lim.s.Dead) {
+		if c.lease.Holds() && a.Cell.Expired(&a.limiter().s.Dead) {
 			a.lapse()
 		}
 	}
@@ -267,7 +267,7 @@ func (a *Account) leaveOldWindow(plan *Plan, now int64) {
 // not settle it by such a limit, so it lapses. The caller holds mu, and no settle
 // has been sent.
 func (a *Account) stop(now int64) {
-	c := a.contact
+	c := a.contact()
 	a.count(now)
 	a.lapse()
 	c.charged, c.fallback = 0, 0
@@ -277,7 +277,7 @@ func (a *Account) stop(now int64) {
 		case w.cost == 0:
 			w.done <- Verdict{Allowed: true}
 		default:
-			a.lim.Counts.exact(false)
+			a.limiter().Counts.exact(false)
 			w.done <- Verdict{Source: FromStore, Retry: slice.Never}
 		}
 	}
@@ -288,12 +288,12 @@ func (a *Account) stop(now int64) {
 // lease is over, or its last token is used. Then a new one can begin; what the
 // store still has of the old one it forgets by itself.
 func (a *Account) spent() bool {
-	return a.contact.lease.Marked() && (a.Cell.Expired(&a.lim.s.Dead) || a.Cell.Tokens() == 0)
+	return a.contact().lease.Marked() && (a.Cell.Expired(&a.limiter().s.Dead) || a.Cell.Tokens() == 0)
 }
 
 // lapse gives up the lease without telling the store.
 func (a *Account) lapse() {
-	a.count(a.lim.s.Now())
-	a.contact.lease.Lapse(&a.Cell)
-	a.contact.counted, a.contact.outgrown = 0, false
+	a.count(a.limiter().s.Now())
+	a.contact().lease.Lapse(&a.Cell)
+	a.contact().counted, a.contact().outgrown = 0, false
 }

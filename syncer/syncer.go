@@ -42,8 +42,9 @@ type Syncer struct {
 	start  time.Time
 	ring   *slice.Ring[*Account]
 
-	// Dead is the watermark that Takes check.
-	Dead slice.Watermark
+	// Read by every request, written by each tick.
+	Dead   slice.Watermark // what Takes check
+	coarse atomic.Int64    // ns, the node's clock at the last tick
 
 	Counts NodeCounts
 
@@ -168,8 +169,10 @@ func (s *Syncer) sync() {
 	for _, l := range s.lanes {
 		l.dispatch.tick() // where the store is down, what waits is refused
 	}
+	now := s.Now()
+	s.coarse.Store(now)
 	// Ticks compare modulo 2^32: a watermark that no lease moves must not fall behind.
-	s.Dead.Pass(slice.TickAt(s.Now()))
+	s.Dead.Pass(slice.TickAt(now))
 	s.ring.Sweep(s.sweepShare())
 }
 

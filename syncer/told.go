@@ -1,41 +1,61 @@
 package syncer
 
 import (
-	"sync/atomic"
+	"math"
 	"time"
 )
 
-// told is what the store last said of an account, for results and for a fair
-// start of the failure policy. It lies beside the cell, where the fast path
-// finds it without another cache miss.
+// This file is what the store last said of an account, for results and for a fair
+// start of the failure policy: how much was free, and when the account is full
+// again if nobody uses it. It lies beside the cell, where the fast path finds it
+// without another cache miss.
 //
-// Writer: whoever holds the account's mu. Readers: every request. The numbers
+// Writer: whoever holds the account's mu. Readers: every request. The two numbers
 // are read one by one and may be of different replies.
-type told struct {
-	free  atomic.Int64 // tokens that were free
-	reset atomic.Int64 // ns until the account was full again, at the moment at; 0: never told, or full
-	at    atomic.Int64 // ns; before the store told anything, when the account was made
+
+// told keeps what the store said.
+func (a *Account) told(free float64, reset time.Duration, now int64) {
+	a.free.Store(floatBits(free))
+	a.fullAt.Store(saturatingAdd(now, int64(reset)))
 }
 
-func (t *told) set(free float64, reset time.Duration, now int64) {
-	t.free.Store(int64(free))
-	t.reset.Store(int64(reset))
-	t.at.Store(now)
+// forgetTold says that all is free, and nothing is in use.
+func (a *Account) forgetTold(now int64) {
+	a.free.Store(0)
+	a.fullAt.Store(min(a.fullAt.Load(), now))
 }
 
-func (t *told) forget() {
-	t.free.Store(0)
-	t.reset.Store(0)
+// floatBits packs whole tokens into a float32, rounded down: what a node believes
+// to be free is never too much. It is exact up to 2^24, and then to seven digits.
+func floatBits(tokens float64) uint32 {
+	tokens = math.Floor(tokens)
+	f := float32(tokens)
+	if float64(f) > tokens {
+		f = math.Nextafter32(f, 0)
+	}
+	return math.Float32bits(f)
 }
+
+// toldFree returns the tokens that were free.
+func (a *Account) toldFree() int64 { return int64(math.Float32frombits(a.free.Load())) }
 
 // full reports whether an account that nobody used since would be full; true if
 // it was never told of.
-func (t *told) full(now int64) bool { return now-t.at.Load() >= t.reset.Load() }
+func (a *Account) full(now int64) bool { return now >= a.fullAt.Load() }
 
-// Told returns the limit, and the tokens that were free and the time to a full
-// account as the store last told. It reads no clock and takes no lock.
-func (a *Account) Told() (limit, free int64, reset time.Duration) {
-	return a.Plan().Burst, a.told.free.Load(), time.Duration(a.told.reset.Load())
+// Told returns the limit of an account, and the tokens that were free and the time
+// to a full account, as far as the node knows. It reads no clock but the one that
+// ticks each SyncInterval, and takes no lock.
+func (l *Limiter) Told(a *Account) (limit, free int64, reset time.Duration) {
+	plan := l.plan.Load()
+	if l.planFor != nil {
+		plan = a.Plan()
+	}
+	reset = time.Duration(a.fullAt.Load() - l.s.coarse.Load())
+	if reset <= 0 {
+		return plan.Burst, plan.Burst, 0
+	}
+	return plan.Burst, a.toldFree(), reset
 }
 
 // View returns the limit, the tokens remaining and the time to a full account,
@@ -45,18 +65,21 @@ func (a *Account) View(now int64) (limit, remaining int64, reset time.Duration) 
 	switch {
 	case plan.Never:
 		return plan.Burst, 0, 0
-	case a.told.full(now):
+	case a.full(now):
 		return plan.Burst, plan.Burst, 0
 	}
-	limit, free, reset := a.Told()
-	remaining = min(a.Cell.Alive(&a.lim.s.Dead)+free, limit)
-	return limit, remaining, reset - time.Duration(now-a.told.at.Load())
+	remaining = min(a.Cell.Alive(&a.limiter().s.Dead)+a.toldFree(), plan.Burst)
+	return plan.Burst, remaining, time.Duration(a.fullAt.Load() - now)
 }
 
 // Denied reports whether a request is denied from memory, and when a retry can
 // succeed. A cost that can never fit is not the memo's to judge.
 func (a *Account) Denied(n, now int64) (retry time.Duration, denied bool) {
-	m := a.memo.Load()
+	c := a.contact()
+	if c == nil {
+		return 0, false
+	}
+	m := c.memo.Load()
 	if m == nil || !a.Plan().Fits(n) || !m.Denies(n, now) {
 		return 0, false
 	}

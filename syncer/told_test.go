@@ -28,10 +28,15 @@ func TestViewIsWhatTheNodeKnows(t *testing.T) {
 		equal(t, "told", view(), [3]int64{100, 60, int64(40 * time.Second)})
 		time.Sleep(15 * time.Second)
 		equal(t, "later", view(), [3]int64{100, 60, int64(25 * time.Second)})
+		_, free, reset := l.Told(a)
+		equal(t, "to the fast path", free, 60)
+		if late := reset - 25*time.Second; late < 0 || late > w.cfg.SyncInterval {
+			t.Errorf("to the fast path: %v to a full account, want 25 s and up to a tick", reset)
+		}
 		time.Sleep(26 * time.Second)
 		equal(t, "when it is full", view(), [3]int64{100, 100, 0})
-		limit, free, reset := a.Told()
-		equal(t, "as told", [3]int64{limit, free, int64(reset)}, [3]int64{100, 60, int64(40 * time.Second)})
+		limit, free, reset := l.Told(a)
+		equal(t, "to the fast path", [3]int64{limit, free, int64(reset)}, [3]int64{100, 100, 0})
 		l.SetPlan(NewPlan(slice.Rule{Burst: 7}, exactly))
 		equal(t, "a limit of 0", view(), [3]int64{7, 0, 0})
 	})
