@@ -66,7 +66,8 @@ func (s starter) carries(ctx context.Context, p Plan) (bool, error) {
 func (s starter) atItsBest(ctx context.Context, p Plan) (*Result, error) {
 	rate, err := highest(p.Rate, func(rate int) (bool, error) {
 		probe := p
-		probe.Rate, probe.Warmup, probe.Measured = rate, 0, probeFor
+		// The load grows at first: calls that pile up while connections are made say nothing of the rate.
+		probe.Rate, probe.Warmup, probe.Measured = rate, 2*time.Second, probeFor
 		return s.carries(ctx, probe)
 	})
 	if err != nil {
