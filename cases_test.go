@@ -244,8 +244,12 @@ func TestCase18RetryAfter(t *testing.T) {
 	for _, acc := range exactly {
 		inBubble(t, fleetSetup{nodes: 2, limit: minute, limiter: LimiterOptions{Accuracy: acc}}, func(f *fleet) {
 			time.Sleep(59 * time.Second) // the bubble begins at a full minute
-			if got := f.exhaust("k", 1); got != 5 {
-				t.Errorf("%v: %d admitted of 5", acc, got)
+			// All by one node: another that had as much demand might be first in the
+			// next window, and take for all of it.
+			for i := range 5 {
+				if r := f.ask(1, "k", 1); !r.Allowed {
+					t.Errorf("%v: request %d of 5: %+v", acc, i+1, r)
+				}
 			}
 			for node := range f.nodes {
 				if r := f.ask(node, "k", 1); seconds(r.RetryAfter) != 1 {
