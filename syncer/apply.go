@@ -169,14 +169,14 @@ func smallestRefused(st *slice.Settle) (cost int64) {
 // answer.
 //
 // A retry time that was told is kept: no memo outlives the earliest of them. One
-// that the answer at hand is for is over, if it brought something or others were
-// faster; it is not if the answer was only early: whoever waited for just that time
+// that the answer at hand is for is over, if it brought something or others use the key,
+// too; it is not if the answer was only early: whoever waited for just that time
 // finds the tokens there.
 func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 	c := a.contact()
 	own := int64(slice.RetryAfter(st.Rule, st.Grant, cost))
 	ends, soon := a.nextAnswer(own, plan, now), now+a.margin(plan)
-	early := st.Grant.Granted == 0 && saturatingAdd(now, own) <= c.promise+a.limiter().s.latency.Load()
+	early := st.Grant.Granted == 0 && st.Grant.Lent == 0 && saturatingAdd(now, own) <= c.promise+a.limiter().s.latency.Load()
 	over := c.promise <= now || c.promise <= soon && !early
 	if !over {
 		ends = min(ends, c.promise)
