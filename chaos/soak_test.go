@@ -229,11 +229,8 @@ var notInSoak = []string{"changes of state are told once", "the bound holds", "r
 
 // neglect adds a round to the answers by policy that no fault and no stall explains.
 func (s *soak) neglect(o *outcome) {
-	until := o.began
-	if o.expect.down == never && o.expect.byPolicy == 0 {
-		until = o.ready
-	}
-	fallbacks, asked := o.unasked(warmUp, until)
+	none := o.expect.down == never && o.expect.byPolicy == 0
+	fallbacks, asked := o.unasked(func(a *answer) bool { return o.isEarly(a) || none && o.isDuring(a) })
 	s.unasked += len(fallbacks)
 	s.asked += asked
 }
