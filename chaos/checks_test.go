@@ -181,6 +181,18 @@ func neglected(o *outcome) (bad []string) {
 	return bad
 }
 
+// due is when every node must rely on the store again.
+func (o *outcome) due() time.Duration {
+	due := o.ready + twoTicks(o) + o.redial
+	return due + o.grace(o.ready, due)
+}
+
+// whenWell is of answers when all is well again, with the calls from before answered.
+func (o *outcome) whenWell() func(*answer) bool {
+	settled := max(o.due(), o.recovered()) + o.timeout
+	return func(a *answer) bool { return a.at > settled }
+}
+
 // isEarly is of answers before the fault, isDuring of those that it may have met.
 func (o *outcome) isEarly(a *answer) bool  { return a.at > warmUp && a.end() < o.began }
 func (o *outcome) isDuring(a *answer) bool { return a.end() >= o.began && a.at <= o.ready }
@@ -258,8 +270,7 @@ func slowRecoveries(o *outcome) (bad []string) {
 	if o.absent {
 		return nil
 	}
-	due := o.ready + twoTicks(o) + o.redial
-	due += o.grace(o.ready, due)
+	due := o.due()
 	for node := range o.nodes {
 		for _, out := range o.of(o.outages(node)) {
 			if !o.recoveredInTime(out, due) {
@@ -268,17 +279,8 @@ func slowRecoveries(o *outcome) (bad []string) {
 			}
 		}
 	}
-	settled := max(due, o.recovered()) + o.timeout
-	late, first := 0, ""
-	for i := range o.answers {
-		if a := &o.answers[i]; a.path == hybrid.PathFallback && a.at > settled && !o.excused(a) {
-			if late++; first == "" {
-				first = describe(a)
-			}
-		}
-	}
-	if late > o.lone {
-		bad = append(bad, fmt.Sprintf("%d answers by policy when all was well again, the first: %s", late, first))
+	if late, _ := o.unasked(o.whenWell()); len(late) > o.lone {
+		bad = append(bad, fmt.Sprintf("%d answers by policy when all was well again, the first: %s", len(late), describe(late[0])))
 	}
 	return bad
 }

@@ -184,7 +184,7 @@ func (s *soak) renew(f fault, round *roundTB) {
 	s.out = outcome{fault: f.name, seed: *seedFlag, limit: s.setup.limit, nodes: len(s.fleet.nodes),
 		timeout: defaultTimeout, tick: defaultTick, expect: f.expect, well: f.sparesServer(),
 		secrets: []string{secretMark, password, secretHost, "127.0.0.1", portOf(s.toxic.addr())}}
-	s.out.lone = 1 // of a thousand answers after the fault, which is what docs/operations.md alerts on
+	s.out.lone = 5 // of a thousand answers after the fault; of all rounds together one, see neglectful
 	if f.expect.undialable {
 		s.out.redial = time.Second // a client that has failed PoolSize times since it last had to, tries once a second
 	}
@@ -230,7 +230,8 @@ var notInSoak = []string{"changes of state are told once", "the bound holds", "r
 // neglect adds a round to the answers by policy that no fault and no stall explains.
 func (s *soak) neglect(o *outcome) {
 	none := o.expect.down == never && o.expect.byPolicy == 0
-	fallbacks, asked := o.unasked(func(a *answer) bool { return o.isEarly(a) || none && o.isDuring(a) })
+	later := o.whenWell()
+	fallbacks, asked := o.unasked(func(a *answer) bool { return o.isEarly(a) || none && o.isDuring(a) || later(a) })
 	s.unasked += len(fallbacks)
 	s.asked += asked
 }
