@@ -186,12 +186,12 @@ func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 		c.promise = retry
 	}
 	free := float64(st.Rule.Burst) - st.Grant.Used
-	if m := a.contact().memo.Load(); m != nil && now < m.Until && float64(m.Cost) > free {
+	if m := c.memo.Load(); m != nil && now < m.Until && float64(m.Cost) > free {
 		cost = min(cost, m.Cost)
 	}
 	a.count(now)
 	c.next = min(c.next, ends)
-	a.contact().memo.Store(&precheck.Memo{Cost: cost, Until: ends, Retry: retry})
+	c.memo.Store(&precheck.Memo{Cost: cost, Until: ends, Retry: retry})
 	a.limiter().s.recall.notice(a, cost, st, a.pace(plan), now)
 }
 

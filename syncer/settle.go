@@ -15,7 +15,7 @@ func (a *Account) count(now int64) {
 	taken := max(unreported-c.counted, 0)
 	c.counted = unreported
 	largest := a.Cell.LargestCost()
-	denials, denied := a.contact().memo.Load().Drain()
+	denials, denied := c.memo.Load().Drain()
 	if taken > 0 {
 		a.noteCost(largest)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/examples/internal/demo"
 )
 
 func main() {
@@ -38,7 +39,7 @@ type story struct {
 }
 
 func run(out io.Writer) (*story, error) {
-	node, stop, err := openNode()
+	node, stop, err := demo.OpenNode("llmtokens")
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"text/tabwriter"
 	"time"
+
+	"github.com/hybridlimit/hybrid/examples/internal/demo"
 )
 
 func main() {
@@ -46,7 +48,7 @@ type client struct {
 }
 
 func run(out io.Writer) (*story, error) {
-	node, stop, err := openNode()
+	node, stop, err := demo.OpenNode("multilimit")
 	if err != nil {
 		return nil, err
 	}

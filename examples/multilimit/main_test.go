@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/hybridlimit/hybrid/examples/internal/demo"
 )
 
 // All or nothing, with four limits and callers that compete: the books of each
@@ -43,7 +45,7 @@ func TestMultilimit(t *testing.T) {
 
 // Which limit denied can be told by its number only if no two have the same.
 func TestLimitsCanBeToldApart(t *testing.T) {
-	node, stop, err := openNode()
+	node, stop, err := demo.OpenNode("multilimit")
 	if err != nil {
 		t.Fatal(err)
 	}

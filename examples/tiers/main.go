@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/examples/internal/demo"
 )
 
 func main() {
@@ -40,7 +41,7 @@ type row struct {
 }
 
 func run(out io.Writer) (*story, error) {
-	node, stop, err := openNode()
+	node, stop, err := demo.OpenNode("tiers")
 	if err != nil {
 		return nil, err
 	}

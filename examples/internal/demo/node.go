@@ -1,4 +1,6 @@
-package main
+// Package demo opens the node of an example: on the Redis of REDIS_URL, or on an
+// embedded one, so that each runs with no set-up.
+package demo
 
 import (
 	"fmt"
@@ -11,15 +13,16 @@ import (
 	"github.com/hybridlimit/hybrid"
 )
 
-// openNode makes a node on the Redis of REDIS_URL, or on an embedded one.
-func openNode() (node *hybrid.Node, stop func(), err error) {
+// OpenNode makes a node for the example of that name. stop ends it, its client and
+// the embedded Redis.
+func OpenNode(name string) (node *hybrid.Node, stop func(), err error) {
 	client, hangUp, err := openRedis()
 	if err != nil {
 		return nil, nil, err
 	}
 	node, err = hybrid.New(client, &hybrid.Options{
-		Prefix:       fmt.Sprintf("multilimit-%d", time.Now().UnixNano()), // one run does not count what another used
-		StoreTimeout: time.Second,                                         // what you see does not depend on how busy the machine is
+		Prefix:       fmt.Sprintf("%s-%d", name, time.Now().UnixNano()), // one run does not count what another used
+		StoreTimeout: time.Second,                                       // what you see does not depend on how busy the machine is
 	})
 	if err != nil {
 		hangUp()
