@@ -142,6 +142,7 @@ func (l *Limiter) usable(key string, n int64) error {
 // planOf returns the plan of a key without making an account for it.
 func (l *Limiter) planOf(key string) *syncer.Plan {
 	if a, ok := l.core.Load(exact.CellKey(key)); ok {
+		a.Replan(l.node.sync.Now())
 		return a.Plan()
 	}
 	if l.tiers != nil {

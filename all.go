@@ -26,7 +26,7 @@ func (c *Check) cost() int64 {
 // AllowAll decides a request that several limits must admit: per second and per
 // day, per user and per tenant. All are charged or none: when one denies, what
 // the others gave is put back. The Result is that of the limit that denied, or
-// of the tightest one if all admit.
+// of the tightest one if all admit; Result.Check says which.
 //
 // Those that need Redis are asked one after the other, and wait for StoreTimeout
 // in all at most. Limits that this node can deny from memory are looked at first, so that a
@@ -46,6 +46,7 @@ func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
 	}
 	for i := range checks {
 		if r, ok := checks[i].denied(); ok {
+			r.Check = int32(i)
 			return r, nil
 		}
 	}
@@ -60,6 +61,7 @@ func (c *Check) denied() (Result, bool) {
 		return Result{}, false
 	}
 	now := l.node.sync.Now()
+	a.Replan(now)
 	retry, ok := a.Denied(c.cost(), now)
 	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, c.cost(), now), ok
 }
@@ -73,9 +75,12 @@ func takeAll(ctx context.Context, checks []Check, until int64) (Result, error) {
 	for i := range checks {
 		c := &checks[i]
 		r, err := c.Limiter.allow(ctx, c.Key, c.cost(), until)
+		if err == nil {
+			r.Check = int32(i)
+		}
 		if err != nil || !r.Allowed {
-			for j, t := range taken {
-				checks[j].putBack(t)
+			for _, t := range taken {
+				checks[t.Check].putBack(t)
 			}
 			return r, err
 		}

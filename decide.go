@@ -90,6 +90,7 @@ func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n, until int64) 
 		return describe(a, Result{Allowed: true, Path: PathSlice}, n, l.node.sync.Now()), true, nil
 	}
 	now := l.node.sync.Now()
+	a.Replan(now)
 	if retry, ok := a.Denied(n, now); ok {
 		return describe(a, Result{RetryAfter: retry, Path: PathMemo}, n, now), true, nil
 	}

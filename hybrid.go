@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +21,10 @@ import (
 // Limiters and settles them with Redis. A process needs one Node per Redis. All
 // methods may be called from any goroutine.
 type Node struct {
-	opts   Options
-	sync   *syncer.Syncer
-	events *events
+	opts     Options
+	sync     *syncer.Syncer
+	events   *events
+	limiters sync.Map // *syncer.Limiter → *Limiter; written by Limiter and Limiter.Close
 }
 
 // New makes a Node on a Redis client of any kind (single, Cluster, Ring,
@@ -77,6 +81,7 @@ func newNode(store syncer.Store, opts Options) *Node {
 		MaxKeys:      opts.MaxKeys,
 		Logger:       opts.Logger,
 		Changed:      e.storeChanged,
+		Failed:       e.failures.add,
 		Unregistered: e.unregistered,
 		Poisoned:     e.accountPoisoned,
 	})
@@ -118,7 +123,20 @@ func (n *Node) Limiter(name string, l Limit, opts *LimiterOptions) (*Limiter, er
 		return nil, fmt.Errorf("%w: %q", ErrDuplicateLimiter, name)
 	}
 	lim.core = core
+	n.limiters.Store(core, lim)
 	return lim, nil
+}
+
+// Limiters returns the limiters of the node that are open, by name.
+func (n *Node) Limiters() []*Limiter {
+	var open []*Limiter
+	for _, core := range n.sync.Limiters() {
+		if l, ok := n.limiters.Load(core); ok { // one that is just being made is not there yet
+			open = append(open, l.(*Limiter))
+		}
+	}
+	slices.SortFunc(open, func(a, b *Limiter) int { return strings.Compare(a.Name(), b.Name()) })
+	return open
 }
 
 // Flush settles with Redis now what this node has used, and returns when Redis
@@ -171,6 +189,18 @@ type Limiter struct {
 // Name returns the limiter's name.
 func (l *Limiter) Name() string { return l.core.Name() }
 
+// Node returns the node that the limiter was made on.
+func (l *Limiter) Node() *Node { return l.node }
+
+// Accuracy returns the limiter's accuracy.
+func (l *Limiter) Accuracy() Accuracy { return l.opts.Accuracy }
+
+// OnFailure returns what the limiter answers while Redis does not.
+func (l *Limiter) OnFailure() FailurePolicy { return l.opts.OnFailure }
+
+// Shadow reports whether the limiter decides and counts, but always allows.
+func (l *Limiter) Shadow() bool { return l.opts.Shadow }
+
 // Limit returns the limit of a key as it would be judged now.
 func (l *Limiter) Limit(key string) Limit {
 	if l.tiers != nil {
@@ -205,6 +235,7 @@ func (l *Limiter) SetLimit(l2 Limit) error {
 func (l *Limiter) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	l.node.limiters.Delete(l.core)
 	return l.core.Close(ctx)
 }
 

@@ -41,11 +41,12 @@ type LimiterOptions struct {
 	OnFailure FailurePolicy // default FailLocal
 
 	// LimitFor gives keys limits of their own (tiers); false means the
-	// limiter's. It is called from any goroutine when a key is first seen and
-	// at its settles, at most once per SyncInterval and key, and never under a
-	// lock. It must answer from memory, in microseconds: settles of other keys
-	// wait for it. An invalid limit or a panic is counted, logged once (of a panic
-	// the type), and answered with the limiter's own limit.
+	// limiter's. It is called from any goroutine when a key is first seen, and
+	// again for requests that no slice serves and at settles, at most once per
+	// SyncInterval and key, and never under a lock: a change counts for the next
+	// such request. It must answer from memory, in microseconds: settles of other
+	// keys wait for it. An invalid limit or a panic is counted, logged once (of a
+	// panic the type), and answered with the limiter's own limit.
 	LimitFor func(key string) (Limit, bool)
 
 	// Shadow decides and counts, but always allows.

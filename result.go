@@ -11,6 +11,7 @@ type Result struct {
 	ResetAfter time.Duration // until the key's full limit is free again, if nobody uses it, as last told
 	Path       Path          // who decided
 	Shadowed   bool          // denied, and allowed only because the limiter is in shadow mode
+	Check      int32         // of AllowAll: the index of the check that this is the answer of; else 0
 }
 
 // Path says who decided a request.

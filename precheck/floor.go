@@ -68,12 +68,20 @@ func (f *Floor) Level(now int64, whole Size, h *History) float64 {
 // taken since the last call, or what the floor lacks if that is less, for the
 // rest has been earned again. It forgets what was taken.
 func (f *Floor) Owed(now int64, whole Size, h *History) float64 {
-	f.advance(now, whole, h)
-	spent := float64(f.spent)
+	owed := f.Served(now, whole, h)
 	f.spent = 0
-	lack := h.Share(bounded(whole)).Cap - f.level
-	return min(spent, max(lack, 0))
+	return owed
 }
+
+// Served is Owed that forgets nothing: what the floor has served of late.
+func (f *Floor) Served(now int64, whole Size, h *History) float64 {
+	f.advance(now, whole, h)
+	lack := h.Share(bounded(whole)).Cap - f.level
+	return min(float64(f.spent), max(lack, 0))
+}
+
+// Off returns for how many nanoseconds after a moment the floor is suspended.
+func (f *Floor) Off(now int64) int64 { return max(f.resumes()-now, 0) }
 
 // Suspend turns the floor off until a moment, rounded up to the next 67 ms: it
 // serves nothing and earns nothing. A longer suspension is not cut short.

@@ -140,9 +140,7 @@ func (a *Account) schedule(now int64) {
 	case a.restful(now):
 		a.limiter().s.agenda.set(a, 0)
 		a.count(now)
-		if c.user == "" || a.dead {
-			a.inTouch.Store(nil)
-		}
+		a.inTouch.Store(nil)
 		return
 	}
 	a.limiter().s.agenda.set(a, due)
@@ -161,8 +159,8 @@ func (a *Account) debtIsOver(now int64) bool {
 
 // restful reports whether there is nothing to do about the account: nothing is
 // lent, owed or waited for, and no request has needed the store for a horizon.
-// Then the contact can be dropped, but for the user's key in it. What it
-// remembers for later requests is of no use in an account that gets none.
+// Then the contact can be dropped. What it remembers for later requests is of no use
+// in an account that gets none.
 func (a *Account) restful(now int64) bool {
 	c := a.contact()
 	switch {

@@ -1,7 +1,6 @@
 package syncer
 
 import (
-	"cmp"
 	"strings"
 	"sync/atomic"
 
@@ -17,7 +16,7 @@ type Limiter struct {
 	policy  Policy
 	planFor func(key string) *Plan // nil: all keys have the limiter's plan
 	table   *slice.Table[*Account]
-	common  seat          // of all accounts without a limit of their own
+	common  seat          // of all accounts, where keys have no limits of their own
 	done    chan struct{} // closed when the limiter is
 
 	// Atomics: read by requests, written by the heartbeat or by the user.
@@ -40,7 +39,8 @@ type LimiterConfig struct {
 	Plan   *Plan
 	Policy Policy
 	// PlanFor returns a key's own plan, or nil for the limiter's. It is called
-	// without locks, at most once per SyncInterval and key.
+	// without locks, at most once per SyncInterval and key. Accounts then take 48
+	// bytes more, and a key beyond 64 bytes its length.
 	PlanFor func(key string) *Plan
 }
 
@@ -73,21 +73,25 @@ func (l *Limiter) Account(key, user string) *Account {
 }
 
 func (l *Limiter) newAccount(key, user string, own *Plan, now int64) *Account {
-	a := &Account{key: key}
-	a.seat.Store(l.seatOf(own))
-	a.fullAt.Store(now)
-	if l.planFor != nil && user != key {
-		a.inContact(now).user = user
+	if user == key {
+		user = key // one string in memory, not two
+	} else {
+		user = strings.Clone(user)
 	}
+	a := &Account{key: key}
+	a.seat.Store(l.seatOf(own, user, now))
+	a.fullAt.Store(now)
 	return a
 }
 
-// seatOf returns the place of an account with a limit of its own, or without.
-func (l *Limiter) seatOf(own *Plan) *seat {
-	if own == nil {
+// seatOf returns the place of an account whose own limit was asked for just now.
+func (l *Limiter) seatOf(own *Plan, user string, now int64) *seat {
+	if l.planFor == nil {
 		return &l.common
 	}
-	return &seat{lim: l, own: own}
+	s := &seat{lim: l, own: own, user: user}
+	s.asked.Store(now)
+	return s
 }
 
 // giveUp returns the slice of an evicted account, if its requests have paid for
@@ -106,31 +110,31 @@ func (a *Account) giveUp() {
 	}
 }
 
-// replan asks for the key's own plan again. It calls user code, so no lock is
-// held meanwhile.
-func (a *Account) replan() {
-	l := a.limiter()
-	if l.planFor == nil {
+// Replan asks for the key's own limit again, once per SyncInterval at most, so that
+// a change of it counts for the next request that no slice serves: a key that floors
+// serve, or that is denied, may not be settled for long. It calls user code, so no
+// lock is held meanwhile.
+func (a *Account) Replan(now int64) {
+	was := a.seat.Load()
+	if was.lim.planFor == nil || !was.ask(now) {
 		return
 	}
-	now := l.s.Now()
-	a.mu.Lock()
-	c := a.inContact(now)
-	user, due := cmp.Or(c.user, a.key), now-c.plannedAt >= int64(l.s.cfg.SyncInterval)
-	if due {
-		c.plannedAt = now
-	}
-	a.mu.Unlock()
-	if !due {
-		return
-	}
-	own := l.planFor(user)
+	own := was.lim.planFor(was.user)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !samePlan(a.seat.Load().own, own) {
-		a.seat.Store(l.seatOf(own))
+	if is := a.seat.Load(); !samePlan(is.own, own) {
+		a.seat.Store(is.lim.seatOf(own, is.user, now))
 		a.forgetDenial(now)
 	}
+}
+
+// due reports whether the key's own limit may be asked for again.
+func (s *seat) due(now int64) bool { return now-s.asked.Load() >= int64(s.lim.s.cfg.SyncInterval) }
+
+// ask reports whether it is for the caller to ask for it now.
+func (s *seat) ask(now int64) bool {
+	last := s.asked.Load()
+	return s.due(now) && s.asked.CompareAndSwap(last, now)
 }
 
 func samePlan(a, b *Plan) bool {

@@ -25,10 +25,15 @@ type recall struct {
 	crowded bool  // the last poll read as many as it may
 }
 
-// Marks carry the time of their publication, by the clock that the publisher
-// heard last. Clocks of nodes and shards differ by round trips, so polls overlap;
-// an account remembers the newest mark that it has obeyed.
-const markOverlap = int64(time.Second / time.Microsecond)
+// overlap is how far back a poll reads once more, in µs. Marks carry the time at which
+// their publication began, by the clock that the publisher heard last: they are there
+// some round trips later, and the clocks of shards differ. A mark that comes later
+// still is lost, and made again a period later; each tick of overlap is as much to
+// read again, by every node, for nothing. An account remembers the newest mark that it
+// has obeyed.
+func (r *recall) overlap() int64 {
+	return int64((100*time.Millisecond + 4*r.s.cfg.StoreTimeout) / time.Microsecond)
+}
 
 const (
 	mostMarks     = 128 // published per tick
@@ -79,7 +84,7 @@ func (r *recall) sync(ctx context.Context, holding bool) {
 	if !holding {
 		return
 	}
-	since := min(r.since, clock) - markOverlap
+	since := min(r.since, clock) - r.overlap()
 	if r.crowded {
 		since = r.since // there is more than one poll reads
 	}

@@ -60,8 +60,7 @@ func run(out io.Writer) (*story, error) {
 }
 
 // play lets the same customers send the same load all the time, and changes plans
-// in between. Keys that are used up are asked for again within an eighth of the time
-// that their limit takes to fill: by then at the latest a change counts.
+// in between. A change counts for the next request that no slice serves.
 func (s *story) play(g *gate, p *plans) error {
 	for _, act := range []struct {
 		name   string
