@@ -1,0 +1,3 @@
+package debugui
+
+import _ "github.com/chromedp/chromedp"

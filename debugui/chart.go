@@ -1,0 +1,89 @@
+package debugui
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hybridlimit/hybrid"
+)
+
+// chart is a limiter's decisions per second while it was looked at: what was
+// admitted is drawn upwards, what was denied downwards.
+type chart struct {
+	Ages   []number `json:"ages"` // seconds before the report, of each point; the oldest first
+	Series []series `json:"series"`
+	Up     figure   `json:"up"`   // the upper end of the scale, decisions a second
+	Down   figure   `json:"down"` // the lower end
+	Span   number   `json:"span"` // seconds that the chart is wide
+	Line   number   `json:"line"` // one key's limit, tokens a second; null where it is out of scale
+	Words  string   `json:"text"`
+}
+
+// series is one path's part of a chart.
+type series struct {
+	Path     string   `json:"path"`
+	Admitted []number `json:"admitted,omitempty"`
+	Denied   []number `json:"denied,omitempty"`
+}
+
+// mostCharts bounds what a report of very many limiters costs.
+const mostCharts = 24
+
+// busiest returns the limiters that decided most lately.
+func busiest(h history, most int) map[string]bool {
+	w := h.over(keptFor)
+	list := slices.Clone(w.to.limiters)
+	slices.SortStableFunc(list, func(a, b limiterInfo) int {
+		return cmp.Compare(w.of(b.name, decided), w.of(a.name, decided))
+	})
+	names := make(map[string]bool)
+	for _, l := range list[:min(len(list), most)] {
+		names[l.name] = true
+	}
+	return names
+}
+
+func chartOf(l *limiterInfo, h history) *chart {
+	c := &chart{Ages: []number{}, Span: number(keptFor.Seconds())}
+	steps := h.steps()
+	for _, w := range steps {
+		c.Ages = append(c.Ages, number(round(h.last().at.Sub(w.to.at).Seconds(), 4)))
+	}
+	var up, down float64
+	for _, w := range steps {
+		up = max(up, w.perSecond(w.of(l.name, admitted)))
+		down = max(down, w.perSecond(w.of(l.name, denied)))
+	}
+	for _, p := range paths {
+		c.Series = append(c.Series, series{p.name, points(p.admitted, l.name, steps), points(p.denied, l.name, steps)})
+	}
+	c.scale(l, up, down)
+	return c
+}
+
+func points(c counter, limiter string, steps []window) []number {
+	if c == nil {
+		return nil
+	}
+	list := make([]number, 0, len(steps))
+	for _, w := range steps {
+		list = append(list, number(round(w.perSecond(w.of(limiter, c)), 3)))
+	}
+	return list
+}
+
+// scale chooses the ends of the scale, and says in words what is drawn. The limit of
+// one key is drawn where it says something: beside traffic of its size.
+func (c *chart) scale(l *limiterInfo, up, down float64) {
+	c.Line = unknown.Value
+	if rate := refill(l.limit); up > 0 && rate <= 1.5*up && rate >= up/20 {
+		c.Line, up = number(rate), max(up, rate)
+	}
+	c.Up, c.Down = rateOf(ceiling(up)), rateOf(ceiling(down))
+	c.Words = "Decisions a second in the last two minutes: at most " + c.Up.Text + " admitted, " + c.Down.Text + " denied"
+}
+
+// refill is how many tokens a second one key may use in the long run.
+func refill(l hybrid.Limit) float64 {
+	return ratio(float64(l.Count()), l.Period().Seconds())
+}

@@ -1,0 +1,185 @@
+package debugui
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hybridlimit/hybrid"
+)
+
+var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// looked makes two looks, 50 s apart, at a node with a limiter "api" that decided
+// 10,000 requests in between; change is what else happened.
+func looked(change func(st *hybrid.Stats, api *hybrid.LimiterStats, info *limiterInfo)) history {
+	from := sample{at: noon, stats: hybrid.Stats{MaxKeys: 1000, Limiters: map[string]hybrid.LimiterStats{"api": {Fleet: 3}}}}
+	from.limiters = []limiterInfo{{name: "api", limit: hybrid.PerMinute(600), onFailure: hybrid.FailLocal}}
+	to := from
+	to.at = noon.Add(50 * time.Second)
+	api, info := hybrid.LimiterStats{SliceTokens: 9500, MemoDenied: 500, Operations: 400, Fleet: 3, Overshoot: 0.1}, from.limiters[0]
+	to.stats.SyncLag = 100 * time.Millisecond
+	if change != nil {
+		change(&to.stats, &api, &info)
+	}
+	to.stats.Limiters = map[string]hybrid.LimiterStats{"api": api}
+	to.limiters = []limiterInfo{info}
+	to.stats.Total.Keys = api.Keys
+	return history{from, to}
+}
+
+func down(at time.Time, cause string) hybrid.StoreEvent {
+	return hybrid.StoreEvent{Down: true, Cause: cause, At: at}
+}
+
+func up(at time.Time) hybrid.StoreEvent { return hybrid.StoreEvent{At: at} }
+
+// The first line says in words what is the matter, and only what is the matter.
+func TestWhatAnOperatorReadsFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(st *hybrid.Stats, api *hybrid.LimiterStats, info *limiterInfo)
+		level  string
+		want   string // in the headline
+		helps  string // in the advice
+	}{
+		"nothing": {nil, levelOK, "All is well", ""},
+		"late answers": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.SyncLag = 7 * time.Second },
+			levelWarn, "Redis last answered this node 7 s ago", ""},
+		"single failures": {func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) {
+			api.FallbackAllowed, st.Failures = 300, map[string]uint64{"timeout": 300}
+		}, levelWarn, "2.9 % of requests were judged by the failure policy", "Causes: timeout (300)."},
+		"a few failures": {func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) { api.FallbackAllowed = 9 }, levelOK, "All is well", ""},
+		"lost replies": {func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) { api.Unknown = 12 },
+			levelWarn, "12 operations have an unknown outcome", "ReadTimeout"},
+		"refused": {func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) {
+			api.NotRun, st.Failures = 40, map[string]uint64{"reply OOM": 40, "timeout": 0}
+		}, levelWarn, "Redis did not execute 40 operations", "Causes: reply OOM (40)."},
+		"no marks": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.RecallErrors = 1 }, levelWarn, "which keys are scarce", "sorted sets"},
+		"evictions": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.Evictions = 500 },
+			levelWarn, "forgets keys, 10/s: more are in use than MaxKeys, 1,000", "Raise Options.MaxKeys"},
+		"poisoned":  {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.Poisoned = 3 }, levelWarn, "Redis refuses single accounts", "Another program"},
+		"rebuilt":   {func(_ *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) { api.Rebuilt = 1 }, levelWarn, "1 accounts in Redis could not be read", "Another program"},
+		"dropped":   {func(_ *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) { api.Dropped = 5 }, levelWarn, "forgotten 5 slices", "lost data"},
+		"tiers":     {func(_ *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) { api.InvalidTiers = 2 }, levelWarn, "LimitFor gave no valid limit 2 times", "own limit"},
+		"slow hook": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.HooksDropped = 1 }, levelWarn, "A hook is too slow", "do not notice"},
+		"slow log":  {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.LogsDropped = 1 }, levelWarn, "The log handler is too slow", "do not notice"},
+		"flapping": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) {
+			for i := range 3 {
+				at := noon.Add(time.Duration(10*i-100) * time.Second)
+				st.StoreEvents = append(st.StoreEvents, down(at, "timeout"), up(at.Add(time.Second)))
+			}
+		}, levelWarn, "went away and came back 3 times", "StoreTimeout"},
+		"down": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) {
+			st.StoreDown, st.StoreEvents = true, []hybrid.StoreEvent{down(noon.Add(8*time.Second), "no connection")}
+		}, levelBad, "does not answer, or a part of it does not: no connection", "Since 12:00:08 UTC, for 42 s."},
+		"down and more": {func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) {
+			st.StoreDown, st.Evictions, api.NotRun = true, 500, 4000
+		}, levelBad, "does not answer", "Mend Redis"},
+	} {
+		v := judge(looked(c.change))
+		if v.Level != c.level || !strings.Contains(v.Headline, c.want) || !strings.Contains(v.Advice, c.helps) {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if v.Level == levelOK && len(v.Also) > 0 || v.Level == levelBad != v.Down {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+// The counters of a process that has been through much say nothing of now.
+func TestOldTroubleIsNoNews(t *testing.T) {
+	h := looked(nil)
+	old := hybrid.LimiterStats{FallbackAllowed: 1e6, Unknown: 1e6, NotRun: 1e6, Dropped: 1e6, Rebuilt: 1e6, InvalidTiers: 1e6, Fleet: 3}
+	for i := range h {
+		st := h[i].stats.Limiters["api"]
+		old.SliceTokens = st.SliceTokens
+		h[i].stats.Limiters["api"] = old
+		h[i].stats.Evictions, h[i].stats.Poisoned, h[i].stats.RecallErrors, h[i].stats.LogsDropped, h[i].stats.StoreDowns = 99, 99, 99, 99, 99
+		h[i].stats.StoreEvents = []hybrid.StoreEvent{down(noon.Add(-time.Hour), "timeout"), up(noon.Add(-time.Hour + time.Second))}
+	}
+	if v := judge(h); v.Level != levelOK || len(v.Also) != 0 {
+		t.Errorf("%+v", v)
+	}
+	if v := judge(h[1:]); v.Level != levelOK || len(v.Also) != 0 || !strings.HasPrefix(v.Summary, "The first look") {
+		t.Errorf("at the first look: %+v", v)
+	}
+}
+
+func TestNotesDoNotAlarm(t *testing.T) {
+	v := judge(looked(func(st *hybrid.Stats, api *hybrid.LimiterStats, info *limiterInfo) {
+		info.shadow, api.Keys, api.Blocked, api.FallbackDenied = true, 950, 900, 200
+		st.StoreEvents = []hybrid.StoreEvent{down(noon.Add(10*time.Second), "timeout"), up(noon.Add(22 * time.Second))}
+	}))
+	if v.Level != levelOK || v.Headline != "All is well" {
+		t.Errorf("%+v", v)
+	}
+	for _, want := range []string{"Redis was away for 12 s, until 12:00:22 UTC, 28 s ago: timeout", "95 % of as many keys", "shadow mode", "wait for Redis"} {
+		find(t, v.Also, want, func(f finding) bool { return f.Level == levelNote && strings.Contains(f.Text, want) })
+	}
+}
+
+func TestExactLimitersWaitByDesign(t *testing.T) {
+	v := judge(looked(func(_ *hybrid.Stats, api *hybrid.LimiterStats, info *limiterInfo) {
+		info.accuracy, api.Blocked = hybrid.Exact, 10_000
+	}))
+	if len(v.Also) != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// While Redis is away, each limiter says what its callers get.
+func TestOutageSaysWhatCallersGet(t *testing.T) {
+	h := looked(func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.StoreDown = true })
+	last := h.last()
+	last.limiters = []limiterInfo{
+		{name: "api", onFailure: hybrid.FailLocal}, {name: "alone", onFailure: hybrid.FailLocal}, {name: "search", onFailure: hybrid.FailOpen},
+		{name: "login", onFailure: hybrid.FailClosed}, {name: "trial", onFailure: hybrid.FailClosed, shadow: true},
+	}
+	v := judge(h)
+	for limiter, want := range map[string]string{
+		"api": "each server admits its fair share of the limit (3 servers were last heard of)", "alone": "each server admits its fair share of the limit",
+		"search": "then everything is admitted, without limit", "login": "then everything is denied", "trial": "everything is admitted: shadow mode",
+	} {
+		c := find(t, v.Callers, limiter, func(c caller) bool { return c.Limiter == limiter })
+		if !strings.HasSuffix(c.Text, want) {
+			t.Errorf("%s: %+v, want %q", limiter, c, want)
+		}
+	}
+}
+
+func TestUnregisteredLimiterIsFound(t *testing.T) {
+	h := looked(func(_ *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) { api.Fleet = 0 })
+	if v := judge(h); v.Level != levelOK {
+		t.Errorf("a limiter that was just made: %+v", v)
+	}
+	h[0].stats.Limiters["api"] = hybrid.LimiterStats{}
+	if v := judge(h); v.Level != levelWarn || v.Headline != "api does not know its fleet" {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestBoundInWords(t *testing.T) {
+	for _, c := range []struct {
+		overshoot, over float64
+		want            string
+	}{
+		{0, 0, "never above the limit"}, {0.1, 0.1, "at most 10 % above the limit"}, {1.1, 0.1, "at most 110 % above: one more burst, Redis is away"},
+		{1, 0, "at most 100 % above: one more burst, Redis is away"}, {math.Inf(1), 0.1, "no bound while Redis is away"}, {1, 1, "at most 100 % above the limit"},
+	} {
+		if got := boundWords(c.overshoot, c.over); got != c.want {
+			t.Errorf("%v of %v: %q, want %q", c.overshoot, c.over, got, c.want)
+		}
+	}
+}
+
+func TestLimitsInWords(t *testing.T) {
+	for want, l := range map[string]hybrid.Limit{
+		"1,000 per minute": hybrid.PerMinute(1000), "5 per second, burst 20": hybrid.PerSecond(5).WithBurst(20), "10,000 per day": hybrid.PerDay(10_000),
+		"100 per hour, in fixed windows": hybrid.Window(100, time.Hour), "3 per 1 min 30 s": hybrid.Per(3, 90*time.Second), "nothing: a limit of 0": hybrid.PerSecond(0),
+	} {
+		if got := limitWords(l); got != want {
+			t.Errorf("%v is %q, want %q", l, got, want)
+		}
+	}
+}
