@@ -60,7 +60,7 @@ type knownCause struct {
 // but what it means.
 var constantText = map[string]string{
 	"no answer from the store in time":                                "timeout",
-	"the store does not answer":                                       "timeout",
+	"the store does not answer":                                       "not sent: Redis does not answer",
 	"more than one call in twenty took longer than StoreTimeout":      "slow: more than one call in twenty took longer than StoreTimeout",
 	"hybrid: the ring has taken the shard out":                        "a shard of the ring is down",
 	"hybrid: unexpected reply":                                        "unexpected reply",

@@ -26,8 +26,14 @@ type StoreEvent struct {
 	Down bool // true: nobody waits for Redis, or for a part of it, from now on
 
 	// Err is what was last seen to fail; nil when Redis is back. Its text may
-	// hold addresses and names of users: the log says less.
+	// hold addresses and names of users: the log says less. Only hooks are told it:
+	// it is nil in Stats.
 	Err error
+
+	// Cause is what the log says of Err: a few words of a fixed set, the code of a
+	// reply or the type of an error, and never an address, a name or a key. Empty
+	// when Redis is back, and in Stats for the moment that it takes to find out.
+	Cause string
 
 	At time.Time // by the node's wall clock
 }
@@ -41,6 +47,9 @@ type events struct {
 	queue  chan StoreEvent
 	done   chan struct{}
 
+	causes   causes
+	failures *failures
+
 	dropped  atomic.Uint64
 	poisoned atomic.Uint64
 
@@ -53,9 +62,13 @@ type events struct {
 	mu         sync.Mutex
 	outages    rate.Sometimes
 	loggedDown bool
+	latest     []*StoreEvent // the last mostEvents, oldest first; all of them, also those that are not logged
 }
 
-const eventQueue = 64
+const (
+	eventQueue = 64
+	mostEvents = 32
+)
 
 func few() rate.Sometimes { return rate.Sometimes{First: 3, Interval: 10 * time.Second} }
 
@@ -71,22 +84,58 @@ func newEvents(opts *Options) *events {
 		fleets:   few(),
 		panics:   few(),
 	}
+	e.failures = newFailures(&e.causes)
 	e.logger = e.log.logger()
 	go e.run()
 	return e
 }
 
-// storeChanged logs a change and queues it for the hook. It never blocks.
+// storeChanged logs a change, keeps it for Stats and queues it for the hook. It never
+// blocks.
 func (e *events) storeChanged(down bool, cause error) {
+	at := time.Now()
 	e.logStore(down, cause)
+	e.keep(StoreEvent{Down: down, At: at}, cause)
 	if e.hooks.Store == nil {
 		return
 	}
 	select {
-	case e.queue <- StoreEvent{Down: down, Err: cause, At: time.Now()}:
+	case e.queue <- StoreEvent{Down: down, Err: cause, At: at}:
 	default:
 		e.dropped.Add(1)
 	}
+}
+
+// keep adds a change to the latest ones, and lets its cause be found out.
+func (e *events) keep(ev StoreEvent, cause error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.latest) == mostEvents {
+		e.latest = append(e.latest[:0], e.latest[1:]...)
+	}
+	e.latest = append(e.latest, &ev)
+	if !ev.Down {
+		return
+	}
+	tell := func(text string) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		ev.Cause = text
+	}
+	if !e.causes.read(cause, tell) {
+		ev.Cause = otherCause
+	}
+}
+
+// recent returns the latest changes, oldest first.
+func (e *events) recent() []StoreEvent {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := make([]StoreEvent, len(e.latest))
+	for i, ev := range e.latest {
+		list[i] = *ev
+	}
+	return list
 }
 
 func (e *events) logStore(down bool, cause error) {
@@ -135,6 +184,9 @@ func (e *events) run() {
 		}
 		select {
 		case ev := <-e.queue:
+			if ev.Down {
+				ev.Cause = safeCause(ev.Err)
+			}
 			e.tell(ev)
 		case <-e.done:
 		}

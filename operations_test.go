@@ -144,10 +144,42 @@ func TestOperationsNamesWhatThereIs(t *testing.T) {
 			t.Errorf("Stats has no field %s", m[1])
 		}
 	}
+	told := map[string]bool{"Limiters": true, "Total": true, "Calls": true, "BatchSize": true, "StoreEvents": true, "MaxKeys": true}
 	for f := range reflect.TypeFor[Stats]().Fields() {
-		if f.Name != "Limiters" && f.Name != "Total" && f.Name != "Calls" && !strings.Contains(table, "`"+f.Name+"`") {
+		if !told[f.Name] && !strings.Contains(table, "`"+f.Name+"`") {
 			t.Errorf("nobody watches Stats.%s", f.Name)
 		}
+	}
+}
+
+// Every number is explained: what it says, what is normal, what else.
+func TestOperationsExplainsEveryNumber(t *testing.T) {
+	_, text, _ := strings.Cut(readFile(t, "docs/operations.md"), "## What the numbers mean")
+	text, _, _ = strings.Cut(text, "\n## ")
+	rows := 0
+	explained := map[string]bool{"Limiters": true, "Total": true}
+	for line := range strings.Lines(text) {
+		cells := strings.Split(line, "|")
+		if !strings.HasPrefix(line, "| `") || len(cells) != 6 {
+			continue
+		}
+		rows++
+		for _, m := range regexp.MustCompile("`([A-Z][A-Za-z]+)`").FindAllStringSubmatch(cells[1], -1) {
+			if explained[m[1]] || m[1] != "Stats" && m[1] != "LimiterStats" && !isStat(m[1]) {
+				t.Errorf("%s is there twice, or not at all", m[1])
+			}
+			explained[m[1]] = m[1] != "Stats" && m[1] != "LimiterStats"
+		}
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[Stats](), reflect.TypeFor[LimiterStats]()} {
+		for f := range of.Fields() {
+			if !explained[f.Name] {
+				t.Errorf("%s.%s is not explained", of.Name(), f.Name)
+			}
+		}
+	}
+	if rows < 30 {
+		t.Errorf("%d rows", rows)
 	}
 }
 

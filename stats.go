@@ -1,16 +1,33 @@
 package hybrid
 
-import "github.com/hybridlimit/hybrid/syncer"
+import (
+	"math"
+	"time"
+
+	"github.com/hybridlimit/hybrid/syncer"
+)
 
 // Stats is what a node has done since it was made. Numbers of one call are not
-// one consistent snapshot: requests go on meanwhile.
+// one consistent snapshot: requests go on meanwhile. docs/operations.md says of each
+// what is normal, and what to do where it is not.
+//
+// There is no key in it, nor an address, and it has as many numbers whatever keys
+// there are.
 type Stats struct {
 	Limiters map[string]LimiterStats // by name; closed limiters are gone
 	Total    LimiterStats            // their sum; falls when a limiter is closed
 
-	StoreDown    bool   // nobody waits for Redis, or for a part of it, now
-	StoreDowns   uint64 // how often that began
-	Calls        uint64 // calls to Redis that carried operations
+	StoreDown   bool          // nobody waits for Redis, or for a part of it, now
+	StoreDowns  uint64        // how often that began
+	StoreEvents []StoreEvent  // the last 32 such changes, oldest first, whether or not there is a hook; without Err
+	SyncLag     time.Duration // since Redis, or a part of it, last answered this node, a settle or a heartbeat: about a second at most while all is well and there are limiters. Since New, before that
+
+	Calls     uint64            // calls to Redis that carried operations, when they have ended or were given up
+	CallTime  Histogram         // seconds that each took, until then
+	BatchSize Histogram         // operations that each carried
+	Failures  map[string]uint64 // operations not run or of unknown outcome (Total.NotRun + Total.Unknown, also of limiters that are closed), by cause: the words of the log, at most 32 and then "other". An operation is there a moment later than in Total
+
+	MaxKeys      int    // Options.MaxKeys
 	Evictions    uint64 // keys forgotten because of MaxKeys
 	Poisoned     uint64 // times that Redis refused one account alone: a key of another type
 	HooksDropped uint64 // events that the hooks were too slow for
@@ -33,7 +50,9 @@ type LimiterStats struct {
 	Blocked    uint64 // requests that waited for Redis
 	Operations uint64 // accounts settled in Redis
 	Granted    uint64 // tokens granted to slices
-	Recalled   uint64 // tokens given back because another node needed them
+	Recalled   uint64 // tokens given back because another node needed them: some of Returned
+	Returned   uint64 // tokens of slices that Redis has taken back unused
+	Expired    uint64 // tokens of slices that were not used when their leases ended, or were on their way back when a call was lost
 	Dropped    uint64 // slices that Redis had forgotten when they were reported, and had no room for
 	Rebuilt    uint64 // accounts in Redis that were unreadable, or far ahead of its clock, and were replaced
 	NotRun     uint64 // operations that Redis certainly did not execute
@@ -42,6 +61,12 @@ type LimiterStats struct {
 	InvalidTiers uint64 // answers of LimitFor that were no limit
 	Keys         int    // keys remembered now
 	Fleet        int    // live nodes, as last heard of Redis, whatever Options.Servers says; 0 before that
+
+	// Overshoot is what the fleet may admit beyond the limit now, as a part of it: the
+	// Accuracy's over. While StoreDown it is one limit more under FailLocal, 1 + over,
+	// from the onset of the outage, if Options.Servers is set; +Inf under FailOpen; and
+	// no more than ever under FailClosed. Of several limiters it is the largest.
+	Overshoot float64
 }
 
 func (s *LimiterStats) add(o LimiterStats) {
@@ -57,6 +82,8 @@ func (s *LimiterStats) add(o LimiterStats) {
 	s.Operations += o.Operations
 	s.Granted += o.Granted
 	s.Recalled += o.Recalled
+	s.Returned += o.Returned
+	s.Expired += o.Expired
 	s.Dropped += o.Dropped
 	s.Rebuilt += o.Rebuilt
 	s.NotRun += o.NotRun
@@ -64,6 +91,7 @@ func (s *LimiterStats) add(o LimiterStats) {
 	s.InvalidTiers += o.InvalidTiers
 	s.Keys += o.Keys
 	s.Fleet = max(s.Fleet, o.Fleet)
+	s.Overshoot = max(s.Overshoot, o.Overshoot)
 }
 
 func limiterStats(l *syncer.Limiter) LimiterStats {
@@ -82,6 +110,8 @@ func limiterStats(l *syncer.Limiter) LimiterStats {
 		Operations:      c.Operations.Load(),
 		Granted:         c.Granted.Load(),
 		Recalled:        c.Recalled.Load(),
+		Returned:        c.Returned.Load(),
+		Expired:         c.Expired.Load(),
 		Dropped:         c.Dropped.Load(),
 		Rebuilt:         c.Rebuilt.Load(),
 		NotRun:          c.NotRun.Load(),
@@ -99,7 +129,13 @@ func (n *Node) Stats() Stats {
 		Limiters:     make(map[string]LimiterStats),
 		StoreDown:    n.sync.Down(),
 		StoreDowns:   n.sync.Counts.BreakerOpens.Load(),
+		StoreEvents:  n.events.recent(),
+		SyncLag:      n.sync.Silence(),
 		Calls:        n.sync.Counts.Calls.Load(),
+		CallTime:     histogramOf(n.sync.Counts.CallTime, float64(time.Second)),
+		BatchSize:    histogramOf(n.sync.Counts.BatchSize, 1),
+		Failures:     n.events.failures.byCause(),
+		MaxKeys:      n.opts.MaxKeys,
 		Evictions:    n.sync.Evictions(),
 		Poisoned:     n.events.poisoned.Load(),
 		HooksDropped: n.events.dropped.Load(),
@@ -108,8 +144,51 @@ func (n *Node) Stats() Stats {
 	}
 	for _, l := range n.sync.Limiters() {
 		one := limiterStats(l)
+		one.Overshoot = n.overshoot(l, st.StoreDown)
 		st.Limiters[l.Name()] = one
 		st.Total.add(one)
 	}
 	return st
+}
+
+// overshoot returns the part of a limiter's limit that may be admitted on top of it,
+// for docs/accuracy.md's reasons; 0 for one that is just being made or closed.
+func (n *Node) overshoot(core *syncer.Limiter, down bool) float64 {
+	l, ok := n.limiters.Load(core)
+	if !ok {
+		return 0
+	}
+	opts := &l.(*Limiter).opts
+	over := opts.Accuracy.Over()
+	switch {
+	case !down || opts.OnFailure == FailClosed:
+		return over
+	case opts.OnFailure == FailOpen:
+		return math.Inf(1)
+	default:
+		return 1 + over
+	}
+}
+
+// KeyDenials is how much a key is denied on this node.
+type KeyDenials struct {
+	Key   string  // beyond 64 bytes "#" and its SHA-256, as in Redis
+	Rate  float64 // requests/s denied lately: an average over ten seconds or so
+	Total uint64  // requests denied since the key came in touch with Redis
+}
+
+// Denied returns at most so many keys, those first that this node denies most often,
+// for whoever looks at a service that is under attack, or at a customer who is stuck.
+// Requests that can never pass do not count: costs above the burst, a limit of 0. Like
+// Stats it looks at every key, every second or more rarely.
+//
+// Keys are what clients send: show them to people, and not to a system that keeps a
+// series for each.
+func (l *Limiter) Denied(most int) []KeyDenials {
+	denied := l.core.Denied(most)
+	list := make([]KeyDenials, len(denied))
+	for i, d := range denied {
+		list[i] = KeyDenials(d)
+	}
+	return list
 }

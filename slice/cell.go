@@ -124,8 +124,11 @@ func (c *Cell) renew(expiry Tick, tokens int64) {
 	}
 }
 
-// clear empties the cell.
-func (c *Cell) clear() { c.word.Store(0) }
+// clear empties the cell and returns the tokens that nobody will spend any more.
+func (c *Cell) clear() (tokens int64) {
+	_, tokens = unpack(c.word.Swap(0))
+	return tokens
+}
 
 // Left returns for how many nanoseconds after a moment the cell is alive, rounded
 // down to ticks; below 0 if it was dead by then.

@@ -53,25 +53,27 @@ func (l *Lease) Report(c *Cell, keep int64) Usage {
 }
 
 // Ran ends a settle that the store executed. The expiry is the local tick at
-// which the lease of the grant ends, guard included.
-func (l *Lease) Ran(c *Cell, g Grant, expiry Tick) {
+// which the lease of the grant ends, guard included. It returns the tokens that left
+// the cell because the store had dropped the slice.
+func (l *Lease) Ran(c *Cell, g Grant, expiry Tick) (lost int64) {
 	if l.marked {
-		return // only needs were sent, nothing was granted
+		return 0 // only needs were sent, nothing was granted
 	}
 	if g.Dropped {
-		c.clear()
+		lost = c.clear()
 		l.base = 0
 		l.sent.held = 0
 	}
 	if l.sent.held == 0 && g.Granted == 0 {
 		c.clear()
 		*l = Lease{}
-		return
+		return lost
 	}
 	fits := min(g.Granted, MaxSlice-int64(l.base)) // more would spill into the expiry; nobody asks for more
 	l.base += uint32(fits)
 	l.tag = g.Tag
 	c.renew(expiry, fits)
+	return lost
 }
 
 // NotRun ends a settle that was certainly not executed: the numbers come back.
@@ -97,10 +99,10 @@ func (l *Lease) Lost() {
 }
 
 // Lapse gives the lease up without telling the store, which forgets it by
-// itself at the end of the next epoch.
-func (l *Lease) Lapse(c *Cell) {
-	c.clear()
+// itself at the end of the next epoch. It returns the tokens that were left.
+func (l *Lease) Lapse(c *Cell) (lost int64) {
 	*l = Lease{}
+	return c.clear()
 }
 
 // GiveBack puts n spent tokens back into the cell, if so many were spent and

@@ -68,11 +68,11 @@ func reportWithoutRemoval(l *Lease, c *Cell, keep int64) Usage {
 	return u
 }
 
-func ranInTwoSteps(l *Lease, c *Cell, g Grant, expiry Tick) {
+func ranInTwoSteps(l *Lease, c *Cell, g Grant, expiry Tick) int64 {
 	w := c.word.Load()
 	runtime.Gosched()
 	c.word.Store(w)
-	l.Ran(c, g, expiry)
+	return l.Ran(c, g, expiry)
 }
 
 func giveBackInTwoSteps(l *Lease, c *Cell, n int64, dead *Watermark) bool {

@@ -32,11 +32,14 @@ type Account struct {
 	floor   precheck.Floor          // under mu
 }
 
-// seat is where an account belongs: accounts without a limit of their own share
-// their limiter's.
+// seat is where an account belongs. Where keys have no limits of their own they
+// share their limiter's seat; else each has one, for a limit that may change while
+// the key is in use. Immutable but for asked.
 type seat struct {
-	lim *Limiter
-	own *Plan // a limit of the key's own; nil: the limiter's
+	lim   *Limiter
+	own   *Plan        // a limit of the key's own; nil: the limiter's
+	user  string       // the key as the caller gave it, of which the account's may be a digest
+	asked atomic.Int64 // ns, when the key's own limit was last asked for
 }
 
 // contact is an account's side of its settles.
@@ -50,18 +53,24 @@ type contact struct {
 // books is what the settles are made of. All under Account.mu.
 type books struct {
 	lease    slice.Lease
-	inflight bool      // exactly one settle is queued or under way
-	lazy     bool      // it is queued for later
-	intent   intent    // what that settle is for, as far as it is not for needs
-	waiting  []*waiter // callers for the next settle
-	sent     []*waiter // callers whose needs the settle under way carries
-	way      *lane     // to the part of the store that the settle under way is for
-	since    int64     // ns, when somebody began to wait for the settle queued or under way
-	sentAt   int64     // ns, before the call entered the client
+	inflight bool // exactly one settle is queued or under way
+	lazy     bool // it is queued for later
+	paid     bool // it was taken from credit
+
+	// Kept together, or each would take eight bytes.
+	loner     bool // the account is not in the table, which is full of busy ones: it serves one request
+	saturated bool // the account is full: ask by the pace, deny from memory in between
+	outgrown  bool // the slice was granted under another limit and must go back
+
+	intent  intent    // what the settle queued or under way is for, as far as it is not for needs
+	waiting []*waiter // callers for the next settle
+	sent    []*waiter // callers whose needs the settle under way carries
+	way     *lane     // to the part of the store that the settle under way is for
+	since   int64     // ns, when somebody began to wait for the settle queued or under way
+	sentAt  int64     // ns, before the call entered the client
 
 	demand  demand
 	credit  int64 // requests less operations: what the node's own settles may cost
-	paid    bool  // the settle under way was taken from credit
 	counted int64 // tokens of the lease's unreported ones that demand has seen
 	unit    int64 // tokens; the cost that grants must be multiples of
 	seen    int64 // tokens; the largest cost seen since the last settle
@@ -69,28 +78,25 @@ type books struct {
 
 	attempts int64 // tokens attempted since the last settle
 
+	denials demand // requests denied, by denialSpan
+	denied  uint64 // requests denied since the account came in touch
+
 	charged      float64 // tokens to charge with the next settle, net of refunds
 	chargeWindow int64   // the window that charged and fallback belong to
 	fallback     float64 // tokens admitted by policy while the store was away
 	bucket       precheck.Bucket
 	bucketAt     int64 // ns, when the fallback bucket was made; 0: there is none
 
-	loner bool // the account is not in the table, which is full of busy ones: it serves one request
+	next    int64 // ns, when a saturated account is asked for again
+	promise int64 // ns, the earliest retry time told and not yet past
 
-	saturated bool  // the account is full: ask by the pace, deny from memory in between
-	next      int64 // ns, when a saturated account is asked for again
-	promise   int64 // ns, the earliest retry time told and not yet past
-
-	due        int64  // ns, when the agenda looks at the account; 0: never
-	agendaSlot int    // place in the agenda, -1: none; under agenda.mu
-	outgrown   bool   // the slice was granted under another limit and must go back
-	idleTokens int64  // tokens in the cell when the agenda last looked
-	idleSince  int64  // ns, when it last saw them change
-	lent       int64  // tokens of the account on lease to all nodes, as last told
-	markedAt   int64  // ns, when it was last published as scarce
-	yieldedAt  int64  // µs of the store, the newest mark obeyed
-	plannedAt  int64  // ns, when the key's own limit was last asked for
-	user       string // the caller's key, where the account's is a digest of it and the limit depends on it
+	due        int64 // ns, when the agenda looks at the account; 0: never
+	agendaSlot int   // place in the agenda, -1: none; under agenda.mu
+	idleTokens int64 // tokens in the cell when the agenda last looked
+	idleSince  int64 // ns, when it last saw them change
+	lent       int64 // tokens of the account on lease to all nodes, as last told
+	markedAt   int64 // ns, when it was last published as scarce
+	yieldedAt  int64 // µs of the store, the newest mark obeyed
 }
 
 // Key, Touched, Retire and Unlink make an Account an entry of the table.
@@ -160,7 +166,7 @@ func (a *Account) blank(now int64) bool {
 		return false
 	}
 	c, lim := a.contact(), a.limiter()
-	if lim.planFor != nil && now-a.planned(now) < int64(lim.s.cfg.SyncInterval) {
+	if lim.planFor != nil && !a.seat.Load().due(now) {
 		return false // its limit was asked for just now, and would be again
 	}
 	if c == nil {
@@ -191,18 +197,6 @@ func (a *Account) Plan() *Plan {
 	return s.lim.plan.Load()
 }
 
-// planned returns when the key's own limit was last asked for. Of an account that
-// was in touch and is no more, that was a horizon ago or longer. The caller holds mu.
-func (a *Account) planned(now int64) int64 {
-	if c := a.contact(); c != nil {
-		return c.plannedAt
-	}
-	if at := a.fullAt.Load(); at <= now {
-		return at // when it was made, unless it was told of since
-	}
-	return now - int64(a.limiter().s.cfg.SyncInterval)
-}
-
 // touch notes that the account serves a request on the slow path. The request
 // that it was made for does not count, or a flood of keys that are used once
 // would push out the keys in use. The caller holds mu.
@@ -211,11 +205,17 @@ func (a *Account) touch() {
 	a.used = true
 }
 
-// inContact returns the account's contact, made when needed. The caller holds mu.
+// inContact returns the account's contact, made when needed. Its demand begins with
+// what the floor has served of late: a key that outgrows its floor has been in use for
+// a while, and would else ask again for a slice that is made for one request. The
+// caller holds mu.
 func (a *Account) inContact(now int64) *contact {
 	c := a.contact()
 	if c == nil {
-		c = &contact{books: books{agendaSlot: -1, unit: 1, demand: demand{at: now}, idleSince: now, plannedAt: a.planned(now)}}
+		c = &contact{books: books{agendaSlot: -1, unit: 1, demand: demand{at: now}, denials: demand{at: now}, idleSince: now}}
+		if a.floored {
+			c.demand.count = a.ownFloor().Served(now, a.Plan().Floor, &a.limiter().history)
+		}
 		a.inTouch.Store(c)
 	}
 	return c

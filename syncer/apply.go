@@ -31,6 +31,7 @@ func (a *Account) apply(st *slice.Settle) {
 		c.fallback += st.Usage.Fallback
 	default:
 		a.limiter().Counts.Unknown.Add(1)
+		a.limiter().Counts.Expired.Add(uint64(st.Usage.Returned)) // perhaps it took them, perhaps they lapse
 		c.lease.Lost()
 	}
 	a.answer(sent, st, now)
@@ -44,14 +45,20 @@ func (a *Account) apply(st *slice.Settle) {
 // ran takes over the store's reply. The caller holds mu.
 func (a *Account) ran(st *slice.Settle, now int64) {
 	c, g, plan := a.contact(), st.Grant, a.Plan()
-	a.limiter().Counts.operation(&g)
+	a.limiter().Counts.operation(&st.Usage, &g)
 	c.way.hear(&g, c.sentAt, now)
+	if g.Dropped {
+		a.count(now) // what was spent of it meanwhile
+	}
+	expiry := slice.Tick(0)
 	if st.Usage.Held > 0 || g.Granted > 0 {
-		expiry := a.expiry(&g)
+		expiry = a.expiry(&g)
 		a.limiter().s.deadlines.add(expiry)
-		c.lease.Ran(&a.Cell, g, expiry)
-	} else {
-		c.lease.Ran(&a.Cell, g, 0)
+	}
+	lost := c.lease.Ran(&a.Cell, g, expiry)
+	if g.Dropped {
+		c.counted = 0
+		a.limiter().Counts.Expired.Add(uint64(lost))
 	}
 	if c.bucketAt != 0 && c.fallback == 0 {
 		c.bucketAt = 0 // the outage is over and paid for
@@ -275,6 +282,7 @@ func (a *Account) answer(sent []*waiter, st *slice.Settle, now int64) {
 		v := Verdict{Allowed: used < st.Grant.Admitted[run], Source: FromStore}
 		used++
 		if !v.Allowed {
+			a.contact().deny(1, now)
 			v.Retry = a.retry(w.cost, st, now)
 		}
 		a.limiter().Counts.exact(v.Allowed)

@@ -141,7 +141,7 @@ func (l *Limiter) forget() {
 		a.dead = true
 		if c := a.contact(); c != nil && !c.inflight {
 			l.s.agenda.set(a, 0)
-			c.lease.Lapse(&a.Cell)
+			a.lapse()
 		}
 		a.mu.Unlock()
 		l.table.Remove(a)

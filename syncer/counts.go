@@ -23,17 +23,24 @@ type Counts struct {
 	Operations    atomic.Uint64 // settles that the store executed
 	Granted       atomic.Uint64 // tokens granted to slices
 	Recalled      atomic.Uint64 // tokens given back because they were scarce
+	Returned      atomic.Uint64 // tokens that the store has taken back, for whatever reason
+	Expired       atomic.Uint64 // tokens of slices that nobody spent and the store did not take back: see lapse
 	Dropped       atomic.Uint64 // slices that the store had forgotten when they were reported, and had no room for
 	Rebuilt       atomic.Uint64 // accounts that were unreadable, or far ahead of the clock, and were replaced
 	NotRun        atomic.Uint64 // settles that certainly failed
 	Unknown       atomic.Uint64 // settles whose outcome is unknown
 }
 
-func (c *Counts) operation(g *slice.Grant) {
+// operation counts a settle that the store executed. A report that it ignored is
+// not counted as what it says.
+func (c *Counts) operation(u *slice.Usage, g *slice.Grant) {
 	c.Operations.Add(1)
 	c.Granted.Add(uint64(g.Granted))
 	if g.Dropped {
 		c.Dropped.Add(1)
+		c.Expired.Add(uint64(u.Returned))
+	} else {
+		c.Returned.Add(uint64(u.Returned))
 	}
 	if g.Rebuilt {
 		c.Rebuilt.Add(1)
@@ -54,19 +61,45 @@ func one(which bool, yes, no *atomic.Uint64) {
 
 // NodeCounts are what a node has done since it was made.
 type NodeCounts struct {
-	Calls        atomic.Uint64 // calls that carried settles
+	Calls        atomic.Uint64 // calls that carried settles, once they have ended or were given up
+	CallTime     *Histogram    // ns that each of them took, until then
+	BatchSize    *Histogram    // settles that each of them carried
 	MarkErrors   atomic.Uint64 // failed exchanges of scarcity marks
 	BreakerOpens atomic.Uint64
 }
 
-// Collect brings the counts of slices and memories up to date.
+// Bounds of what is counted of calls: times in ns from what a store in the same rack
+// takes to what nobody waits for, and every power of two of settles.
+var (
+	callTimes  = []int64{1e5, 25e4, 5e5, 1e6, 25e5, 5e6, 1e7, 2e7, 5e7, 1e8, 25e7, 5e8, 1e9, 2e9}
+	batchSizes = []int64{1, 2, 4, 8, 16, 32, 64}
+)
+
+// call counts a call that has ended, or was given up.
+func (c *NodeCounts) call(took int64, settles int) {
+	c.Calls.Add(1)
+	c.CallTime.observe(took)
+	c.BatchSize.observe(int64(settles))
+}
+
+// Collect brings the counts of slices and memories up to date. It looks at every
+// key, and takes the locks of those in touch with the store.
 func (l *Limiter) Collect() {
 	now := l.s.Now()
+	l.inTouch(func(a *Account, _ *contact) { a.count(now) })
+}
+
+// inTouch calls do for each account in touch with the store, with its lock held. Most
+// accounts are not, and have nothing to look at.
+func (l *Limiter) inTouch(do func(a *Account, c *contact)) {
 	l.table.Range(func(a *Account) bool {
+		if a.contact() == nil {
+			return true
+		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.contact() != nil {
-			a.count(now)
+		if c := a.contact(); c != nil {
+			do(a, c)
 		}
 		return true
 	})

@@ -2,6 +2,8 @@ package syncer
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/hybridlimit/hybrid/slice"
 )
@@ -134,8 +136,10 @@ func (l *Limiter) consult(ctx context.Context, key string, st *slice.Settle) (sl
 		said := []*slice.Settle{st}
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience())
 		defer cancel()
+		over := sync.OnceFunc(func() { s.Counts.call(s.Now()-sentAt, 1) })
+		defer time.AfterFunc(s.patience(), over).Stop() // the context may be looked at too late
 		s.store.Settle(late, said)
-		s.Counts.Calls.Add(1)
+		over()
 		way.judge(said, sentAt)
 		return nil
 	})
@@ -145,6 +149,6 @@ func (l *Limiter) consult(ctx context.Context, key string, st *slice.Settle) (sl
 	case st.Outcome != slice.Ran:
 		return slice.Grant{}, st.Err
 	}
-	l.Counts.operation(&st.Grant)
+	l.Counts.operation(&st.Usage, &st.Grant)
 	return st.Grant, nil
 }

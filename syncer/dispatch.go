@@ -214,7 +214,7 @@ func (d *dispatch) send(batch []queued) bool {
 		return true
 	}
 	for _, q := range batch {
-		q.account.replan()
+		q.account.Replan(d.s.Now())
 	}
 	f := &flight{s: d.s, lane: d.lane, sentAt: d.s.Now()}
 	said := make([]*slice.Settle, 0, len(batch))
@@ -236,7 +236,6 @@ func (d *dispatch) send(batch []queued) bool {
 		d.takeOff(f)
 		defer d.touchDown(f)
 		d.s.store.Settle(ctx, said)
-		d.s.Counts.Calls.Add(1)
 	}
 	if !f.landed.CompareAndSwap(false, true) {
 		return false
@@ -255,6 +254,7 @@ func (d *dispatch) refuse(batch []queued) {
 		if st != nil {
 			st.Outcome, st.Err = slice.NotRun, errDown
 			q.account.payBack()
+			d.s.failed(st)
 		}
 		q.account.apply(st)
 	}
@@ -304,14 +304,28 @@ func (q queued) prepare(now int64) (st *slice.Settle, ok bool) {
 // land applies what the store answered.
 func (f *flight) land(said []*slice.Settle) {
 	if len(said) > 0 {
+		f.over(len(said))
 		f.lane.judge(said, f.sentAt)
 	}
 	for i, a := range f.accounts {
 		st := f.settles[i]
+		if st != nil && st.Outcome != slice.Ran {
+			f.s.failed(st)
+		}
 		a.apply(st)
 		if st != nil && st.Lone && f.s.cfg.Poisoned != nil {
 			f.s.cfg.Poisoned(a.limiter().name, a.key, st.Err)
 		}
+	}
+}
+
+// over counts the call, of so many settles.
+func (f *flight) over(settles int) { f.s.Counts.call(f.s.Now()-f.sentAt, settles) }
+
+// failed tells of a settle that failed, or may have. The caller holds no lock.
+func (s *Syncer) failed(st *slice.Settle) {
+	if s.cfg.Failed != nil {
+		s.cfg.Failed(st.Err)
 	}
 }
 
@@ -327,13 +341,18 @@ func (f *flight) abandon() {
 // The client may hold it for as long as its timeouts say; another call takes its place.
 func (f *flight) lose() {
 	defer f.lane.dispatch.replace()
+	lost := 0
 	for i, a := range f.accounts {
 		if st := f.settles[i]; st != nil {
-			a.apply(&slice.Settle{Rule: st.Rule, Usage: st.Usage, Outcome: slice.Unknown, Err: errTimeout})
+			lost++
+			void := &slice.Settle{Rule: st.Rule, Usage: st.Usage, Outcome: slice.Unknown, Err: errTimeout}
+			f.s.failed(void)
+			a.apply(void)
 			continue
 		}
 		a.apply(nil)
 	}
+	f.over(lost)
 }
 
 // judge tells the breaker how a call went. A failure of one account alone, such as
@@ -355,6 +374,7 @@ func (l *lane) judge(said []*slice.Settle, sentAt int64) {
 // answered takes note of a call that the store has answered.
 func (l *lane) answered(sentAt, now int64) {
 	s := l.dispatch.s
+	s.heardAt.Store(now)
 	s.latency.Store((7*s.latency.Load() + now - sentAt) / 8)
 	l.breaker.succeeded(now, now-sentAt)
 }

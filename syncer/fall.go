@@ -37,6 +37,9 @@ func (a *Account) fall(n, now int64) Verdict {
 		v.Allowed, v.Retry = a.fallLocal(n, now)
 	}
 	a.limiter().Counts.policy(v.Allowed)
+	if !v.Allowed {
+		c.deny(1, now)
+	}
 	if !c.inflight {
 		a.limiter().s.agenda.ensure(a, now+a.limiter().s.dice.jitter(int64(ProbeInterval)))
 	}

@@ -24,6 +24,7 @@ func (a *Account) count(now int64) {
 	requests := (taken + max(largest, c.unit) - 1) / max(largest, c.unit)
 	a.limiter().Counts.SliceTokens.Add(uint64(taken))
 	a.limiter().Counts.MemoDenied.Add(uint64(denials))
+	c.deny(denials, now)
 	c.earn(requests + denials)
 	a.attempted(taken+denied, now)
 }
@@ -278,6 +279,7 @@ func (a *Account) stop(now int64) {
 			w.done <- Verdict{Allowed: true}
 		default:
 			a.limiter().Counts.exact(false)
+			c.deny(1, now)
 			w.done <- Verdict{Source: FromStore, Retry: slice.Never}
 		}
 	}
@@ -291,9 +293,11 @@ func (a *Account) spent() bool {
 	return a.contact().lease.Marked() && (a.Cell.Expired(&a.limiter().s.Dead) || a.Cell.Tokens() == 0)
 }
 
-// lapse gives up the lease without telling the store.
+// lapse gives up the lease without telling the store. What is left of its tokens is
+// nobody's: the store forgets them with the lease.
 func (a *Account) lapse() {
 	a.count(a.limiter().s.Now())
-	a.contact().lease.Lapse(&a.Cell)
+	lost := a.contact().lease.Lapse(&a.Cell)
+	a.limiter().Counts.Expired.Add(uint64(lost))
 	a.contact().counted, a.contact().outgrown = 0, false
 }

@@ -26,6 +26,10 @@ type Config struct {
 	// must not block; it is called from any goroutine, at every such answer.
 	Poisoned func(limiter, key string, err error)
 
+	// Failed, if not nil, is told why a settle was not executed, or may not have been,
+	// once for each. It must not block; it is called from any goroutine.
+	Failed func(err error)
+
 	// Unregistered, if not nil, is told that the store has refused a limiter's
 	// heartbeats a few times in a row, and settles meanwhile. It must not block.
 	Unregistered func(limiter string, err error)
@@ -54,6 +58,7 @@ type Syncer struct {
 	dice      dice
 
 	latency atomic.Int64 // ns, smoothed time of a call
+	heardAt atomic.Int64 // ns, when the store last answered a settle or a heartbeat; 0: not yet
 	clock   atomic.Int64 // µs, the clock of the part heard last less the node's; 0: never heard
 	downs   atomic.Int32 // lanes whose breakers are open; written under turning
 	turning sync.Mutex
@@ -83,6 +88,7 @@ func New(cfg Config) *Syncer {
 		kick:     make(chan struct{}, 1),
 		stop:     make(chan struct{}),
 	}
+	s.Counts.CallTime, s.Counts.BatchSize = newHistogram(callTimes), newHistogram(batchSizes)
 	s.latency.Store(int64(cfg.StoreTimeout) / 10)
 	s.dice.seed(cfg.Member)
 	s.deadlines = deadlines{dead: &s.Dead, now: s.Now}
@@ -101,6 +107,13 @@ func New(cfg Config) *Syncer {
 
 // Now returns the node's monotonic clock.
 func (s *Syncer) Now() int64 { return int64(time.Since(s.start)) }
+
+// Silence returns how long ago a part of the store last answered a settle or a
+// heartbeat of this node, since New before it ever did.
+func (s *Syncer) Silence() time.Duration {
+	now := s.Now()
+	return time.Duration(max(now-s.heardAt.Load(), 0))
+}
 
 // wake makes the loop look at the agenda. It never blocks.
 func (s *Syncer) wake() {

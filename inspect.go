@@ -1,0 +1,155 @@
+package hybrid
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/slice"
+	"github.com/hybridlimit/hybrid/syncer"
+)
+
+// KeyState is what one node and Redis know of a key at a moment. Other nodes know
+// other things. Of a key that the node does not remember it says what a first request
+// would find.
+type KeyState struct {
+	Limit Limit // in force for the key
+	Known bool  // this node remembers the key
+
+	Slice     int64         // tokens that can be admitted from memory now
+	SliceEnds time.Duration // until the slice's lease ends here; 0 without one
+	Unsettled bool          // a settle's outcome is unknown: the slice is used up and not renewed
+
+	Floor      float64       // tokens in the floor now
+	FloorOff   time.Duration // the floor is off for so long: the account is nearly full; 0 if it is on
+	FloorWaits bool          // this node's floors are not open (yet): it is not registered, or not long enough
+
+	DeniedCost int64         // costs from this on are denied from memory; 0: none
+	DeniedFor  time.Duration // for so long
+	Paced      bool          // used up: asked for once a period
+	NextAsk    time.Duration // until the node looks at the key of its own accord, and asks Redis if there is anything to ask; 0: not planned
+
+	Demand     float64 // tokens/s attempted on this node lately
+	DenialRate float64 // requests/s denied on this node lately
+	Owed       float64 // tokens to be charged with the next settle (negative: refunds)
+	Fallback   float64 // tokens admitted by the failure policy, not told to Redis yet
+
+	InFlight  bool          // a settle is queued or under way
+	StoreDown bool          // nobody waits for the key's part of Redis
+	ToldFree  int64         // tokens free as Redis last told; all, if it never did or they would be free by now
+	ToldFull  time.Duration // until the account is full again, as last told
+
+	Store      *AccountState // as Redis has it now; nil: Redis was not there, or the limit is 0 and there is nothing to ask
+	StoreCause string        // why Store is nil, in the words of the log
+
+	unseen
+}
+
+// AccountState is a key's account in Redis. Its size is the limit, less the part that
+// the nodes' floors own (Within).
+type AccountState struct {
+	Used       float64       // tokens that are taken and have not drained, with what is lent
+	Lent       int64         // tokens out in slices of all nodes
+	Free       float64       // tokens that can be admitted or lent
+	ResetAfter time.Duration // until all is free, if nobody uses the key
+}
+
+// unseen is what a decision depends on and nobody is interested in.
+type unseen struct {
+	policy  FailurePolicy
+	shadow  bool
+	never   bool    // the limit is 0
+	waits   bool    // a call about the key is under way: who needs Redis waits for its end
+	overdue bool    // for too long
+	share   float64 // tokens that FailLocal could admit
+	stale   float64 // tokens that the next settle gives back
+	soon    float64 // tokens that may be free by the time that Redis judges a request
+}
+
+// Inspect reports what this node and Redis know of one key, for whoever asks why it
+// is allowed or denied. It charges and changes nothing; like Peek it is one operation,
+// and waits for StoreTimeout at most. Without an answer KeyState.Store is nil.
+//
+// It fails with ErrInvalidKey, ErrClosed or ctx.Err().
+func (l *Limiter) Inspect(ctx context.Context, key string) (KeyState, error) {
+	if err := l.usable(key, 0); err != nil {
+		return KeyState{}, err
+	}
+	if ctx.Err() != nil {
+		return KeyState{}, ctx.Err()
+	}
+	cell, plan := exact.CellKey(key), l.planOf(key)
+	store, cause := l.inspectStore(ctx, cell, plan)
+	if ctx.Err() != nil {
+		return KeyState{}, ctx.Err()
+	}
+	st, known := l.core.Inspect(cell, key) // after the call, so that nothing happens between it and the answer
+	s := stateOf(&st)
+	s.Known, s.Limit = known, l.limitOf(&st, key)
+	s.Store, s.StoreCause = store, cause
+	s.policy, s.shadow = l.opts.OnFailure, l.opts.Shadow
+	s.soon = soon(st.Plan.Rule, store, l.node.opts.StoreTimeout)
+	return s, nil
+}
+
+// inspectStore asks Redis for an account, or says why there is none to be had.
+func (l *Limiter) inspectStore(ctx context.Context, cell string, plan *syncer.Plan) (*AccountState, string) {
+	if plan.Never {
+		return nil, "not asked: the limit is 0"
+	}
+	g, err := l.core.Read(ctx, cell, plan.Rule)
+	if err != nil {
+		return nil, safeCause(err)
+	}
+	return &AccountState{
+		Used:       g.Used,
+		Lent:       g.Lent,
+		Free:       max(float64(plan.Rule.Burst)-g.Used, 0),
+		ResetAfter: slice.ResetAfter(plan.Rule, g),
+	}, ""
+}
+
+// stateOf says what a node knows in the types of this package.
+func stateOf(st *syncer.State) KeyState {
+	return KeyState{
+		Slice: st.Slice, SliceEnds: time.Duration(st.SliceEnds), Unsettled: st.Marked,
+		Floor: st.Floor, FloorOff: time.Duration(st.FloorOff), FloorWaits: st.FloorWaits,
+		DeniedCost: st.DeniedCost, DeniedFor: time.Duration(st.DeniedFor),
+		Paced: st.Saturated, NextAsk: time.Duration(st.NextLook),
+		Demand: st.Demand, DenialRate: st.Denials, Owed: st.Owed, Fallback: st.Fallback,
+		InFlight: st.InFlight, StoreDown: st.Down,
+		ToldFree: st.Free, ToldFull: time.Duration(st.Full),
+		unseen: unseen{never: st.Plan.Never, waits: st.Waits, overdue: st.Overdue, share: st.Share, stale: float64(st.Stale)},
+	}
+}
+
+// limitOf returns the limit that a plan was made of.
+func (l *Limiter) limitOf(st *syncer.State, key string) Limit {
+	if !st.Own || l.tiers == nil {
+		return *l.limit.Load()
+	}
+	var limit Limit
+	found := false
+	l.tiers.plans.Range(func(k, plan any) bool {
+		if found = plan == st.Plan; found {
+			limit = k.(Limit)
+		}
+		return !found
+	})
+	if found {
+		return limit
+	}
+	return l.Limit(key) // one of too many tiers to keep
+}
+
+// soon returns the tokens that may become free in an account while a request waits.
+func soon(r slice.Rule, store *AccountState, wait time.Duration) float64 {
+	switch {
+	case r.Window == 0:
+		return r.Rate * float64(wait.Microseconds())
+	case store != nil && store.ResetAfter <= wait:
+		return math.Inf(1)
+	}
+	return 0
+}
