@@ -127,7 +127,7 @@ func TestAllocationsOfSeveralLimits(t *testing.T) {
 	second := hybrid.Check{Limiter: r.limiter, Key: "203.0.113.9"}
 	bare := testing.AllocsPerRun(1000, func() { _, _ = r.node.AllowAll(ctx, first, second) })
 	for style, values := range map[Headers]float64{NoHeaders: 0, XRateLimit: 2, IETF: 2} {
-		opts := &Options{Headers: style, Key: Header("X-API-Key"), Node: r.node, More: []Check{{Limiter: r.limiter, Key: RemoteIP(nil)}}}
+		opts := &Options{Headers: style, Key: Header("X-API-Key"), More: []Check{{Limiter: r.limiter, Key: RemoteIP(nil)}}}
 		if n := testing.AllocsPerRun(1000, r.serve(t, ipv4, opts)); n != bare+values {
 			t.Errorf("%v: %v allocations, want the %v of AllowAll and %v", style, n, bare, values)
 		}

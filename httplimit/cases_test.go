@@ -85,7 +85,6 @@ func TestCase19HeadersOfTheLimitThatDenied(t *testing.T) {
 		tenant := w.strict("tenant", hybrid.PerDay(3))
 		opts := &Options{
 			Key:  Header("X-User"),
-			Node: w.node,
 			More: []Check{{Limiter: tenant, Key: Header("X-Tenant")}},
 		}
 		parts := w.serve(user, opts)
@@ -111,6 +110,43 @@ func TestCase19HeadersOfTheLimitThatDenied(t *testing.T) {
 		}
 		other := []func(*http.Request){with("X-User", "bob"), with("X-Tenant", "other")}
 		wantStatus(t, call(fields, other...), http.StatusOK, "RateLimit", `"tenant";r=2;t=57600`)
+	})
+}
+
+// Limits of one size are told apart: the one that denies is named, whichever it is.
+func TestCase19LimitsOfOneSize(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var told Decision
+		user, route, tenant := w.strict("user", hybrid.PerHour(2)), w.strict("route", hybrid.PerHour(2)), w.strict("tenant", hybrid.PerHour(2))
+		opts := &Options{
+			Key:     Header("X-User"),
+			Headers: IETF,
+			More:    []Check{{Limiter: route, Key: Header("X-Route")}, {Limiter: tenant, Key: Header("X-Tenant")}},
+			Deny:    func(w http.ResponseWriter, _ *http.Request, d Decision) { told = d; w.WriteHeader(d.Status) },
+		}
+		h := w.serve(user, opts)
+		send := func(user, route, tenant string) *http.Response {
+			return call(h, with("X-User", user), with("X-Route", route), with("X-Tenant", tenant))
+		}
+		for range 2 {
+			wantStatus(t, send("ann", "items", "acme"), http.StatusOK)
+		}
+		for _, c := range []struct {
+			user, route, tenant string
+			limiter             *hybrid.Limiter
+			key                 string
+		}{
+			{"ann", "users", "other", user, "ann"},
+			{"bob", "items", "other", route, "items"},
+			{"bob", "users", "acme", tenant, "acme"},
+		} {
+			resp := send(c.user, c.route, c.tenant)
+			name := c.limiter.Name()
+			wantStatus(t, resp, http.StatusTooManyRequests, "RateLimit", fmt.Sprintf(`%q;r=0;t=1800`, name), "RateLimit-Policy", fmt.Sprintf(`%q;q=2;w=3600`, name))
+			if told.Limiter != c.limiter || told.Name != name || told.Key != c.key {
+				t.Errorf("told that %q denied %q, want %q of %q", told.Name, told.Key, name, c.key)
+			}
+		}
 	})
 }
 
@@ -162,7 +198,7 @@ func TestCase20ClientIP(t *testing.T) {
 	} {
 		key := ClientIP(c.trusted, nil)
 		r := &http.Request{RemoteAddr: c.remote, Header: http.Header{"X-Forwarded-For": c.forwarded}}
-		if got, err := key.of(r); got != c.want || (err != nil) != (c.want == "") {
+		if got, err := key.of(native{r}); got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%s: %q behind %q: key %q, %v; want %q", c.why, c.forwarded, c.remote, got, err, c.want)
 		}
 	}

@@ -120,7 +120,7 @@ func (c *clientIP) trusts(addr netip.Addr) bool {
 }
 
 // key is the key of a request's client.
-func (c *clientIP) key(r *http.Request) (string, error) {
+func (c *clientIP) key(r Request) (string, error) {
 	at, ok := c.client(r)
 	if !ok {
 		return "", errNoAddress
@@ -158,15 +158,16 @@ const (
 )
 
 // client walks from the peer to the client. Without ok there is no address at all.
-func (c *clientIP) client(r *http.Request) (at hop, ok bool) {
-	at, ok = parseHop(r.RemoteAddr)
+func (c *clientIP) client(r Request) (at hop, ok bool) {
+	remote := r.RemoteAddr()
+	at, ok = parseHop(remote)
 	switch {
-	case !ok && !(c.unix && isSocket(r.RemoteAddr)):
+	case !ok && !(c.unix && isSocket(remote)):
 		return hop{}, false
 	case ok && !c.trusts(at.addr):
 		return at, true
 	}
-	lines := r.Header[c.field]
+	lines := r.Header(c.field)
 	for hops := 0; len(lines) > 0; {
 		line := lines[len(lines)-1]
 		for more := true; more; hops++ {

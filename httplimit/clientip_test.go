@@ -20,7 +20,7 @@ func TestHowMuchOfAnAddressCounts(t *testing.T) {
 		{IPOptions{IPv6Bits: 128}, "[2001:db8:0:0::3]:1", "2001:db8::3"},
 		{IPOptions{IPv6Bits: 48}, "203.0.113.9:1", "203.0.113.9"},
 	} {
-		if got, err := RemoteIP(&c.opts).of(&http.Request{RemoteAddr: c.remote}); got != c.want || err != nil {
+		if got, err := RemoteIP(&c.opts).of(native{&http.Request{RemoteAddr: c.remote}}); got != c.want || err != nil {
 			t.Errorf("%+v of %s: %q, %v; want %q", c.opts, c.remote, got, err, c.want)
 		}
 	}
@@ -29,7 +29,7 @@ func TestHowMuchOfAnAddressCounts(t *testing.T) {
 func TestAnotherHeader(t *testing.T) {
 	key := ClientIP([]string{"10.0.0.1"}, &IPOptions{Header: "cf-connecting-ip"})
 	r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{"Cf-Connecting-Ip": {"203.0.113.9"}, "X-Forwarded-For": {"1.1.1.1"}}}
-	if got, err := key.of(r); got != "203.0.113.9" || err != nil {
+	if got, err := key.of(native{r}); got != "203.0.113.9" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -40,7 +40,7 @@ func TestLongChainsAreBounded(t *testing.T) {
 	key := ClientIP([]string{"10.0.0.0/8"}, nil)
 	of := func(lines ...string) string {
 		t.Helper()
-		got, err := key.of(&http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{"X-Forwarded-For": lines}})
+		got, err := key.of(native{&http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{"X-Forwarded-For": lines}}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -90,8 +90,8 @@ func FuzzClientIP(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, chain, remote string, bits uint8) {
 		key := ClientIP([]string{"10.0.0.0/8", "fd00::/8"}, &IPOptions{IPv6Bits: 1 + int(bits)%128})
-		request := func(remote string, lines ...string) *http.Request {
-			return &http.Request{RemoteAddr: remote, Header: http.Header{"X-Forwarded-For": lines}}
+		request := func(remote string, lines ...string) Request {
+			return native{&http.Request{RemoteAddr: remote, Header: http.Header{"X-Forwarded-For": lines}}}
 		}
 		got, err := key.of(request(remote, chain))
 		alone, errAlone := key.of(request(remote))
@@ -117,7 +117,7 @@ func FuzzClientIP(f *testing.F) {
 func among(t *testing.T, key Key, chain, got string) bool {
 	t.Helper()
 	for entry := range strings.SplitSeq(chain, ",") {
-		own, err := key.of(&http.Request{RemoteAddr: strings.Trim(entry, " \t")})
+		own, err := key.of(native{&http.Request{RemoteAddr: strings.Trim(entry, " \t")}})
 		if err == nil && own == got {
 			return true
 		}

@@ -29,8 +29,7 @@
 // documents by option; Options.Deny and Options.Failure replace them.
 //
 // 503 is the answer of a limit that is FailClosed while Redis does not answer;
-// a FailLocal one denies with 429 what is above the node's share, and with 503 only
-// what costs more than that share is at all.
+// a FailLocal one denies with 429 what is above the node's share.
 //
 // # Keys
 //
@@ -45,6 +44,12 @@
 // Options.More lets a request pass several limits or charges none of them. To
 // limit at the edge first, coarsely, and then precisely in a handler, wrap twice: the
 // inner one's headers are shown, as it writes them last.
+//
+// # Other frameworks
+//
+// contrib/hybridgin, contrib/hybridecho and contrib/hybridfiber are this middleware
+// for Gin, Echo and Fiber, each in a module of its own. What does not speak net/http
+// is served by a Decider.
 //
 // # Cost
 //

@@ -167,7 +167,6 @@ func perSecondAndDay(node *hybrid.Node, next http.Handler) (http.Handler, error)
 	}
 	limit, err := httplimit.New(second, &httplimit.Options{
 		Key:  httplimit.Header("X-API-Key"),
-		Node: node,
 		More: []httplimit.Check{{Limiter: day}}, // the same key; all are charged or none
 	})
 	if err != nil {

@@ -9,25 +9,64 @@ import (
 	"github.com/hybridlimit/hybrid"
 )
 
-// show sets the headers of a response. The names are canonical, so they go
-// straight into the map; the values of one response are parts of one string, in
-// slices that nobody else has and that no Add can grow into each other.
-func (m *middleware) show(h http.Header, v *verdict) {
-	switch m.style {
-	case XRateLimit, XRateLimitEpoch:
-		m.showParts(h, &v.result)
-	case IETF:
-		m.showFields(h, v)
+// answers is how responses are written, whatever was decided.
+type answers struct {
+	style   Headers
+	names   Names    // canonical
+	shown   []string // the names of the headers that show the limit
+	problem bool
+	noKey   int
+}
+
+// Field is a header of a response. Names are canonical.
+type Field struct{ Name, Value string }
+
+// Fields returns the headers of the limit for the response to a request that was
+// decided, and Retry-After if it was denied. A request that is free shows none.
+func (a *answers) Fields(d *Decision) []Field {
+	if d.limit == nil {
+		return nil
 	}
-	if s, ok := retryAfter(&v.result); ok {
-		h[m.names.RetryAfter] = []string{strconv.FormatInt(s, 10)}
+	values := a.values(d)
+	fields := make([]Field, 0, len(values)+1)
+	for i, value := range values {
+		fields = append(fields, Field{a.shown[i], value})
+	}
+	if s, ok := retryAfter(&d.Result); ok {
+		fields = append(fields, Field{a.names.RetryAfter, strconv.FormatInt(s, 10)})
+	}
+	return fields
+}
+
+// show sets the same in a response of net/http. The names are canonical, so they
+// go straight into the map; the values of one response are parts of one string, in
+// slices that nobody else has and that no Add can grow into each other.
+func (a *answers) show(h http.Header, d *Decision) {
+	values := a.values(d)
+	for i, name := range a.shown {
+		h[name] = values[i : i+1 : i+1]
+	}
+	if s, ok := retryAfter(&d.Result); ok {
+		h[a.names.RetryAfter] = []string{strconv.FormatInt(s, 10)}
 	}
 }
 
-// showParts sets the X-RateLimit headers.
-func (m *middleware) showParts(h http.Header, r *hybrid.Result) {
+// values are those of the headers that show the limit.
+func (a *answers) values(d *Decision) []string {
+	switch a.style {
+	case XRateLimit, XRateLimitEpoch:
+		return a.parts(&d.Result)
+	case IETF:
+		return a.items(d)
+	default:
+		return nil
+	}
+}
+
+// parts are the values of the X-RateLimit headers.
+func (a *answers) parts(r *hybrid.Result) []string {
 	reset := wholeSeconds(untilReset(r))
-	if m.style == XRateLimitEpoch {
+	if a.style == XRateLimitEpoch {
 		reset = unixAfter(time.Now(), untilReset(r))
 	}
 	var room [3 * len("-9223372036854775808")]byte
@@ -37,26 +76,21 @@ func (m *middleware) showParts(h http.Header, r *hybrid.Result) {
 	j := len(b)
 	b = strconv.AppendInt(b, reset, 10)
 	s := string(b)
-	values := []string{s[:i], s[i:j], s[j:]}
-	h[m.names.Limit] = values[0:1:1]
-	h[m.names.Remaining] = values[1:2:2]
-	h[m.names.Reset] = values[2:3:3]
+	return []string{s[:i], s[i:j], s[j:]}
 }
 
-// showFields sets the IETF headers.
-func (m *middleware) showFields(h http.Header, v *verdict) {
-	limit := v.limit.limiter.Limit(v.key)
+// items are the values of the IETF headers.
+func (a *answers) items(d *Decision) []string {
+	limit := d.Limiter.Limit(d.Key)
 	var room [128]byte
-	b := append(room[:0], v.limit.quoted...)
+	b := append(room[:0], d.limit.quoted...)
 	b = append(b, ";r="...)
-	b = appendInteger(b, v.result.Remaining)
-	if t, ok := effectiveWindow(limit, &v.result); ok {
+	b = appendInteger(b, d.Result.Remaining)
+	if t, ok := effectiveWindow(limit, &d.Result); ok {
 		b = append(b, ";t="...)
 		b = appendInteger(b, t)
 	}
-	values := []string{string(b), v.limit.policies.text(v.limit.quoted, limit)}
-	h[m.names.RateLimit] = values[0:1:1]
-	h[m.names.Policy] = values[1:2:2]
+	return []string{string(b), d.limit.policies.text(d.limit.quoted, limit)}
 }
 
 // untilReset is the time until all of the limit is free, never less than what

@@ -10,20 +10,22 @@ import (
 )
 
 // Key finds the key of a request: what it is counted under. Make one with
-// KeyFunc, Header, RemoteIP, ClientIP, Pattern, Value, Fixed or Join. What is
-// wrong with it is returned by New. The zero Key is the default of where it is used.
+// KeyFunc, Header, RemoteIP, ClientIP, Pattern, Value, Fixed or Join, or with
+// RequestKey for other servers than net/http's. What is wrong with it is returned by
+// New. The zero Key is the default of where it is used.
 //
 // A Key that fails, or finds an empty string, gives the request no key: it is
 // refused (see Options.NoKey) and never counted with others.
 type Key struct {
-	find func(*http.Request) (string, error)
-	err  error // what is wrong with it
+	find   func(Request) (string, error)
+	native bool  // it needs a request of net/http
+	err    error // what is wrong with it
 }
 
 func (k Key) isZero() bool { return k.find == nil && k.err == nil }
 
 // of returns the key of a request, or an ErrNoKey.
-func (k Key) of(r *http.Request) (string, error) {
+func (k Key) of(r Request) (string, error) {
 	key, err := k.find(r)
 	switch {
 	case err == nil && key != "":
@@ -43,6 +45,15 @@ func KeyFunc(find func(*http.Request) (string, error)) Key {
 	if find == nil {
 		return Key{err: invalid("KeyFunc", "nil", "a function")}
 	}
+	return Key{native: true, find: func(r Request) (string, error) { return find(r.(native).Request) }}
+}
+
+// RequestKey makes a Key of a function that does with any server's request. It is
+// called for each request, from any goroutine.
+func RequestKey(find func(Request) (string, error)) Key {
+	if find == nil {
+		return Key{err: invalid("RequestKey", "nil", "a function")}
+	}
 	return Key{find: find}
 }
 
@@ -57,8 +68,8 @@ func Header(name string) Key {
 	}
 	missing := fmt.Errorf("%w: header %s is missing", ErrNoKey, canonical)
 	repeated := fmt.Errorf("%w: header %s is there more than once", ErrNoKey, canonical)
-	return Key{find: func(r *http.Request) (string, error) {
-		switch values := r.Header[canonical]; {
+	return Key{find: func(r Request) (string, error) {
+		switch values := r.Header(canonical); {
 		case len(values) == 0 || values[0] == "" && len(values) == 1:
 			return "", missing
 		case len(values) > 1:
@@ -69,18 +80,18 @@ func Header(name string) Key {
 	}}
 }
 
-var errNoPattern = fmt.Errorf("%w: no route pattern; the middleware must be inside of the http.ServeMux", ErrNoKey)
+var errNoPattern = fmt.Errorf("%w: no route pattern; the middleware must be inside of the router, around what is registered there", ErrNoKey)
 
 // Pattern is the pattern of the route, such as "GET /items/{id}", as
 // http.ServeMux has matched it: all requests of a route share a budget, whatever
 // their path is. Wrap the handlers that you register; around the mux itself
 // no request has a pattern yet. With another router use KeyFunc, or Fixed per route.
 func Pattern() Key {
-	return Key{find: func(r *http.Request) (string, error) {
-		if r.Pattern == "" {
-			return "", errNoPattern
+	return Key{find: func(r Request) (string, error) {
+		if pattern := r.Pattern(); pattern != "" {
+			return pattern, nil
 		}
-		return r.Pattern, nil
+		return "", errNoPattern
 	}}
 }
 
@@ -91,8 +102,8 @@ func Value(contextKey any) Key {
 		return Key{err: invalid("Value", fmt.Sprintf("a key of type %T", contextKey), "a key that can be compared, as context.WithValue wants it")}
 	}
 	missing := fmt.Errorf("%w: nothing in the context under a key of type %T", ErrNoKey, contextKey)
-	return Key{find: func(r *http.Request) (string, error) {
-		switch v := r.Context().Value(contextKey).(type) {
+	return Key{find: func(r Request) (string, error) {
+		switch v := r.Value(contextKey).(type) {
 		case nil:
 			return "", missing
 		case string:
@@ -111,7 +122,7 @@ func Fixed(key string) Key {
 	if key == "" {
 		return Key{err: invalid("Fixed", `""`, "at least one byte")}
 	}
-	return Key{find: func(*http.Request) (string, error) { return key, nil }}
+	return Key{find: func(Request) (string, error) { return key, nil }}
 }
 
 // Join is several keys as one: a budget for each user and route. It has no key
@@ -123,7 +134,9 @@ func Join(keys ...Key) Key {
 		return Key{err: invalid("Join", "no keys", "at least one")}
 	}
 	keys = append([]Key(nil), keys...)
+	needsNative := false
 	for i, k := range keys {
+		needsNative = needsNative || k.native
 		switch {
 		case k.err != nil:
 			return k
@@ -131,7 +144,7 @@ func Join(keys ...Key) Key {
 			return Key{err: invalid("Join", fmt.Sprintf("a zero Key as part %d", i), "keys made by the functions of this package")}
 		}
 	}
-	return Key{find: func(r *http.Request) (string, error) {
+	return Key{native: needsNative, find: func(r Request) (string, error) {
 		var room [128]byte
 		b := room[:0]
 		for i, k := range keys {

@@ -45,7 +45,7 @@ func TestKeys(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		c.change(r)
-		got, err := c.key.of(r)
+		got, err := c.key.of(native{r})
 		if got != c.want || errors.Is(err, ErrNoKey) != (c.want == "") {
 			t.Errorf("%s: %q, %v; want %q", c.why, got, err, c.want)
 		}
@@ -84,7 +84,7 @@ func FuzzJoin(f *testing.F) {
 			for _, p := range parts {
 				keys = append(keys, KeyFunc(func(*http.Request) (string, error) { return p, nil }))
 			}
-			return Join(keys...).of(nil)
+			return Join(keys...).of(native{})
 		}
 		first, err1 := of(a, b)
 		second, err2 := of(c, d)

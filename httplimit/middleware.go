@@ -26,34 +26,11 @@ func New(limiter *hybrid.Limiter, opts *Options) (func(http.Handler) http.Handle
 // middleware is what all handlers of one New share. Nothing in it changes after
 // New, but for the policies that were seen.
 type middleware struct {
-	limits   []limit // at least one; those after the first are Options.More
-	node     *hybrid.Node
+	*Decider
 	skip     func(*http.Request) bool
-	style    Headers
-	names    Names // canonical
-	problem  bool
-	noKey    int
 	deny     func(http.ResponseWriter, *http.Request, Decision)
 	failure  func(http.ResponseWriter, *http.Request, error)
 	shadowed func(*http.Request, Decision) // or nil
-}
-
-// limit is one of the limits that a request must pass.
-type limit struct {
-	limiter   *hybrid.Limiter
-	key       Key
-	sharesKey bool                      // key is that of the first limit
-	cost      func(*http.Request) int64 // nil: 1
-	name      string
-	quoted    string // name as a structured field has it
-	policies  *policies
-}
-
-func (l *limit) costOf(r *http.Request) int64 {
-	if l.cost == nil {
-		return 1
-	}
-	return l.cost(r)
 }
 
 type handler struct {
@@ -68,100 +45,32 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	v, err := h.decide(r)
+	d, err := h.Decide(native{r})
 	switch {
 	case err != nil:
 		h.failure(w, r, err)
 		return
-	case v.limit == nil: // free
+	case d.Limiter == nil: // free
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	h.show(w.Header(), &v)
-	if !v.result.Allowed {
-		h.deny(w, r, v.decision())
+	h.show(w.Header(), &d)
+	if !d.Result.Allowed {
+		h.deny(w, r, d)
 		return
 	}
-	if v.result.Shadowed && h.shadowed != nil {
-		h.shadowed(r, v.decision())
+	if d.Result.Shadowed && h.shadowed != nil {
+		h.shadowed(r, d)
 	}
 	h.next.ServeHTTP(w, r)
 }
 
-// verdict is the answer to a request, and the limit that it is about.
-type verdict struct {
-	limit  *limit // nil: the request was free
-	key    string
-	result hybrid.Result
+// refuse is the default of Options.Deny.
+func (m *middleware) refuse(w http.ResponseWriter, _ *http.Request, d Decision) {
+	m.Denial(d).write(w)
 }
 
-func (m *middleware) decide(r *http.Request) (verdict, error) {
-	if len(m.limits) > 1 {
-		return m.decideAll(r)
-	}
-	l := &m.limits[0]
-	cost := l.costOf(r)
-	if cost == 0 {
-		return verdict{}, nil // AllowN would peek, which asks Redis
-	}
-	key, err := l.key.of(r)
-	if err != nil {
-		return verdict{}, err
-	}
-	res, err := l.limiter.AllowN(r.Context(), key, cost)
-	return verdict{limit: l, key: key, result: res}, err
-}
-
-// decideAll decides a request that several limits must admit.
-func (m *middleware) decideAll(r *http.Request) (verdict, error) {
-	var roomC [4]hybrid.Check
-	var roomL [4]*limit
-	checks, limits, err := m.checks(r, roomC[:0], roomL[:0])
-	if err != nil || len(checks) == 0 {
-		return verdict{}, err
-	}
-	res, err := m.node.AllowAll(r.Context(), checks...)
-	if err != nil {
-		return verdict{}, err
-	}
-	i := described(checks, res)
-	return verdict{limit: limits[i], key: checks[i].Key, result: res}, nil
-}
-
-// checks appends what a request must pass, and of which limits that is. What is
-// free is left out: in a hybrid.Check a cost of 0 would mean 1.
-func (m *middleware) checks(r *http.Request, checks []hybrid.Check, limits []*limit) ([]hybrid.Check, []*limit, error) {
-	shared := "" // the first limit's key, once somebody has needed it
-	for i := range m.limits {
-		l := &m.limits[i]
-		cost := l.costOf(r)
-		if cost == 0 {
-			continue
-		}
-		key, shares := shared, i == 0 || l.sharesKey
-		if !shares || shared == "" {
-			var err error
-			if key, err = l.key.of(r); err != nil {
-				return nil, nil, err
-			}
-		}
-		if shares {
-			shared = key
-		}
-		checks = append(checks, hybrid.Check{Limiter: l.limiter, Key: key, N: cost})
-		limits = append(limits, l)
-	}
-	return checks, limits, nil
-}
-
-// described finds the check that a result of AllowAll is about: the first whose
-// limit is as large. Where others are as large too, the numbers are the right ones
-// in any case.
-func described(checks []hybrid.Check, res hybrid.Result) int {
-	for i, c := range checks {
-		if c.Limiter.Limit(c.Key).Burst() == res.Limit {
-			return i
-		}
-	}
-	return 0 // a tier has changed this very moment
+// fail is the default of Options.Failure.
+func (m *middleware) fail(w http.ResponseWriter, _ *http.Request, err error) {
+	m.Failure(err).write(w)
 }

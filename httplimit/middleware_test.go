@@ -43,7 +43,9 @@ func TestNoKeyIsNoSharedBucket(t *testing.T) {
 		"missing": Header("X-API-Key"),
 		"empty":   KeyFunc(func(*http.Request) (string, error) { return "", nil }),
 		"failing": KeyFunc(func(*http.Request) (string, error) { return "k", secret }),
-		"no IP":   KeyFunc(func(*http.Request) (string, error) { return RemoteIP(nil).of(&http.Request{RemoteAddr: "pipe"}) }),
+		"no IP": KeyFunc(func(*http.Request) (string, error) {
+			return RemoteIP(nil).of(native{&http.Request{RemoteAddr: "pipe"}})
+		}),
 		"too long": KeyFunc(func(*http.Request) (string, error) {
 			return strings.Repeat("k", 64<<10+1), nil
 		}),
@@ -80,7 +82,7 @@ func TestSkippedAndFreeRequestsAreNotAsked(t *testing.T) {
 		one := w.strict("one", hybrid.PerHour(1))
 		skipping := w.serve(one, &Options{Skip: func(r *http.Request) bool { return r.URL.Path == "/items/1" }})
 		free := w.serve(one, &Options{Cost: func(*http.Request) int64 { return 0 }})
-		both := w.serve(one, &Options{Cost: func(*http.Request) int64 { return 0 }, Node: w.node, More: []Check{{Limiter: w.strict("two", hybrid.PerHour(1))}}})
+		both := w.serve(one, &Options{Cost: func(*http.Request) int64 { return 0 }, More: []Check{{Limiter: w.strict("two", hybrid.PerHour(1))}}})
 		for range 5 {
 			for _, h := range []http.Handler{skipping, free, both} {
 				wantStatus(t, call(h), http.StatusOK, "X-RateLimit-Limit", "", "Retry-After", "")
@@ -137,6 +139,25 @@ func TestRedisIsDown(t *testing.T) {
 		w.mini.SetError("")
 		time.Sleep(3 * time.Second)
 		wantStatus(t, call(closed), http.StatusOK, "Retry-After", "")
+	})
+}
+
+// A denial by FailLocal is for what its client has used, also where the next token
+// comes when Redis is asked again.
+func TestFailLocalIsNotUnavailable(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var told Decision
+		opts := &Options{Key: Header("X-Key"), Deny: func(w http.ResponseWriter, _ *http.Request, d Decision) { told = d; w.WriteHeader(d.Status) }}
+		h := w.serve(w.strict("local", hybrid.PerSecond(1)), opts)
+		w.breakRedis()
+		for _, key := range []string{"a", "b", "c", "d", "e"} { // until nobody waits for Redis
+			wantStatus(t, call(h, with("X-Key", key)), http.StatusOK)
+		}
+		time.Sleep(time.Nanosecond) // waits are rounded up by one
+		wantStatus(t, call(h, with("X-Key", "e")), http.StatusTooManyRequests, "Retry-After", "1")
+		if r := told.Result; r.Path != hybrid.PathFallback || r.RetryAfter != time.Second {
+			t.Errorf("%+v, want a denial by the failure policy for exactly a second", r)
+		}
 	})
 }
 
@@ -246,7 +267,7 @@ func TestProblemDocuments(t *testing.T) {
 func TestSeveralLimits(t *testing.T) {
 	inBubble(t, func(w *world) {
 		second, day, tenant := w.strict("second", hybrid.PerSecond(2)), w.strict("day", hybrid.PerDay(5)), w.strict("tenant", hybrid.PerHour(100))
-		h := w.serve(second, &Options{Key: Header("X-User"), Node: w.node, More: []Check{
+		h := w.serve(second, &Options{Key: Header("X-User"), More: []Check{
 			{Limiter: day},
 			{Limiter: tenant, Key: Fixed("acme"), Cost: func(*http.Request) int64 { return 10 }},
 		}})
@@ -280,7 +301,7 @@ func TestSeveralLimits(t *testing.T) {
 func TestSeveralLimitsAndOneKeyMissing(t *testing.T) {
 	inBubble(t, func(w *world) {
 		user, tenant := w.strict("user", hybrid.PerHour(5)), w.strict("tenant", hybrid.PerHour(5))
-		h := w.serve(user, &Options{Node: w.node, More: []Check{{Limiter: tenant, Key: Header("X-Tenant")}}})
+		h := w.serve(user, &Options{More: []Check{{Limiter: tenant, Key: Header("X-Tenant")}}})
 		wantStatus(t, call(h), http.StatusBadRequest)
 		if n := w.node.Stats().Total.Keys; n != 0 {
 			t.Errorf("%d keys were asked for", n)

@@ -1,9 +1,6 @@
 package httplimit
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/hybridlimit/hybrid"
@@ -28,12 +25,9 @@ type Options struct {
 
 	// More are further limits that a request must pass: per day beside per
 	// second, per tenant beside per user. All are charged or none. The limit that
-	// denied describes the response, or the tightest one if all admit. Their limiters
-	// must be of Node.
+	// denied describes the response, or the tightest one if all admit. The limiters
+	// must be of one node.
 	More []Check
-
-	// Node is the node of the limiters. It is needed with More, and not otherwise.
-	Node *hybrid.Node
 
 	Headers Headers // how responses show the limit; default XRateLimit
 	Names   Names   // the names of those headers, and of Retry-After
@@ -72,80 +66,50 @@ type Check struct {
 
 // resolve makes a middleware of the options.
 func (o *Options) resolve(limiter *hybrid.Limiter) (*middleware, error) {
-	names, err := o.Names.resolve(o.Headers)
+	limits := []Limit{{Limiter: limiter, Key: o.Key, Cost: nativeCost(o.Cost), Name: o.Name}}
+	for _, c := range o.More {
+		limits = append(limits, Limit{Limiter: c.Limiter, Key: c.Key, Cost: nativeCost(c.Cost), Name: c.Name})
+	}
+	d, err := newDecider(limits, &DeciderOptions{Headers: o.Headers, Names: o.Names, Problem: o.Problem, NoKey: o.NoKey})
 	if err != nil {
 		return nil, err
 	}
-	m := &middleware{
-		skip: o.Skip, node: o.Node, style: o.Headers, names: names, problem: o.Problem,
-		noKey: orDefault(o.NoKey, http.StatusBadRequest), deny: o.Deny, failure: o.Failure, shadowed: o.Shadowed,
-	}
+	m := &middleware{Decider: d, skip: o.Skip, deny: o.Deny, failure: o.Failure, shadowed: o.Shadowed}
 	if m.deny == nil {
 		m.deny = m.refuse
 	}
 	if m.failure == nil {
 		m.failure = m.fail
 	}
-	first := Check{Limiter: limiter, Key: o.Key, Cost: o.Cost, Name: o.Name}
-	if first.Key.isZero() {
-		first.Key = RemoteIP(nil)
-	}
-	if err := m.add("Options", first); err != nil {
-		return nil, err
-	}
-	for i, c := range o.More {
-		if err := m.add(fmt.Sprintf("Options.More[%d]", i), c); err != nil {
-			return nil, err
-		}
-	}
-	return m, o.validate(m)
+	return m, nil
 }
 
-func (o *Options) validate(m *middleware) error {
-	switch {
-	case o.Headers > NoHeaders:
-		return invalid("Options.Headers", o.Headers, "XRateLimit, XRateLimitEpoch, IETF or NoHeaders")
-	case m.noKey < 400 || m.noKey > 599:
-		return invalid("Options.NoKey", o.NoKey, "400 to 599")
-	case len(o.More) == 0:
+// nativeCost is a cost of net/http, as a Decider asks for it.
+func nativeCost(cost func(*http.Request) int64) func(Request) int64 {
+	if cost == nil {
 		return nil
-	case o.Node == nil:
-		return invalid("Options.Node", "nil", "the node of the limiters, with Options.More")
 	}
-	for i := range m.limits {
-		if l := &m.limits[i]; !of(l.limiter, o.Node) {
-			return invalid("Options.Node", fmt.Sprintf("not the node of limiter %q", l.limiter.Name()), "the node of all limiters")
-		}
-	}
-	return nil
+	return func(r Request) int64 { return cost(r.(native).Request) }
 }
 
-// of reports whether a limiter is of a node. A negative cost is found wrong
-// after the node, and before anything is charged.
-func of(l *hybrid.Limiter, n *hybrid.Node) bool {
-	_, err := n.AllowAll(context.Background(), hybrid.Check{Limiter: l, N: -1})
-	return !errors.Is(err, hybrid.ErrInvalidOption)
-}
-
-// add adds a limit that requests must pass, after the first one.
-func (m *middleware) add(field string, c Check) error {
-	switch {
-	case c.Limiter == nil:
-		return invalid(field+": the limiter", "nil", "a limiter")
-	case c.Key.err != nil:
-		return c.Key.err
+// answers checks how responses are to be written.
+func (o *DeciderOptions) answers() (answers, error) {
+	names, err := o.Names.resolve(o.Headers)
+	if err != nil {
+		return answers{}, err
 	}
-	l := limit{limiter: c.Limiter, key: c.Key, cost: c.Cost, name: orDefault(c.Name, c.Limiter.Name()), policies: &policies{}}
-	if c.Key.isZero() {
-		l.sharesKey, l.key = true, m.limits[0].key
+	a := answers{style: o.Headers, names: names, problem: o.Problem, noKey: orDefault(o.NoKey, http.StatusBadRequest)}
+	switch o.Headers {
+	case XRateLimit, XRateLimitEpoch:
+		a.shown = []string{names.Limit, names.Remaining, names.Reset}
+	case IETF:
+		a.shown = []string{names.RateLimit, names.Policy}
+	case NoHeaders:
+	default:
+		return answers{}, invalid("Options.Headers", o.Headers, "XRateLimit, XRateLimitEpoch, IETF or NoHeaders")
 	}
-	if l.cost == nil && len(m.limits) > 0 {
-		l.cost = m.limits[0].cost
+	if a.noKey < 400 || a.noKey > 599 {
+		return answers{}, invalid("Options.NoKey", o.NoKey, "400 to 599")
 	}
-	var ok bool
-	if l.quoted, ok = quote(l.name); !ok && m.style == IETF {
-		return invalid(field+".Name", fmt.Sprintf("%.64q", l.name), "printable ASCII in the IETF headers; the default is the limiter's name")
-	}
-	m.limits = append(m.limits, l)
-	return nil
+	return a, nil
 }

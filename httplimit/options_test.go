@@ -41,16 +41,16 @@ func TestMistakesAreRefused(t *testing.T) {
 			{api, &Options{NoKey: -1}, []string{"Options.NoKey", "-1"}},
 			{dup, &Options{Headers: IETF}, []string{"Options.Name", "ümläut", "ASCII"}},
 			{api, &Options{Headers: IETF, Name: "a\nb"}, []string{"Options.Name", `a\nb`}},
-			{api, &Options{Node: w.node, Headers: IETF, More: []Check{{Limiter: dup}}}, []string{"Options.More[0].Name", "ümläut"}},
-			{api, &Options{More: []Check{{Limiter: dup}}}, []string{"Options.Node", "nil"}},
-			{api, &Options{Node: w.node, More: []Check{{Limiter: dup}, {}}}, []string{"Options.More[1]", "nil"}},
-			{api, &Options{Node: w.node, More: []Check{{Limiter: stranger}}}, []string{"Options.Node", "stranger"}},
-			{stranger, &Options{Node: w.node, More: []Check{{Limiter: api}}}, []string{"Options.Node", "stranger"}},
-			{api, &Options{Node: w.node, More: []Check{{Limiter: dup, Key: Header("a b")}}}, []string{`"a b"`}},
+			{api, &Options{Headers: IETF, More: []Check{{Limiter: dup}}}, []string{"Options.More[0].Name", "ümläut"}},
+			{api, &Options{More: []Check{{Limiter: dup}, {}}}, []string{"Options.More[1]", "nil"}},
+			{api, &Options{More: []Check{{Limiter: dup}, {Limiter: stranger}}}, []string{"Options.More[1]", `"stranger" of another node`, `"api"`}},
+			{stranger, &Options{More: []Check{{Limiter: api}}}, []string{"Options.More[0]", `"api" of another node`, `"stranger"`}},
+			{api, &Options{More: []Check{{Limiter: dup, Key: Header("a b")}}}, []string{`"a b"`}},
 			{api, key(Header("X API Key")), []string{"Header", `"X API Key"`, "a header name"}},
 			{api, key(Header("")), []string{"Header", `""`}},
 			{api, key(Header("host")), []string{"Header", `"host"`, "other than Host"}},
 			{api, key(KeyFunc(nil)), []string{"KeyFunc", "nil"}},
+			{api, key(RequestKey(nil)), []string{"RequestKey", "nil"}},
 			{api, key(Value(nil)), []string{"Value", "<nil>"}},
 			{api, key(Value([]int{1})), []string{"Value", "[]int"}},
 			{api, key(Fixed("")), []string{"Fixed", `""`}},
@@ -100,7 +100,7 @@ func TestNamesOfOtherStylesDoNotClash(t *testing.T) {
 // The options belong to their caller, who may go on and change them.
 func TestOptionsAreCopied(t *testing.T) {
 	inBubble(t, func(w *world) {
-		opts := &Options{Key: Fixed("k"), Node: w.node, More: []Check{{Limiter: w.strict("more", hybrid.PerHour(1))}}}
+		opts := &Options{Key: Fixed("k"), More: []Check{{Limiter: w.strict("more", hybrid.PerHour(1))}}}
 		h := w.serve(w.strict("api", hybrid.PerHour(10)), opts)
 		opts.More[0] = Check{}
 		*opts = Options{}

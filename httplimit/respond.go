@@ -29,8 +29,16 @@ const (
 	reducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 )
 
-// refuse is the default of Options.Deny.
-func (m *middleware) refuse(w http.ResponseWriter, _ *http.Request, d Decision) {
+// Answer is the response to a request that does not pass.
+type Answer struct {
+	Status int
+	Fields []Field
+	Body   []byte // empty where nobody reads it
+}
+
+// Denial is the default answer to a request that was denied, without the headers
+// of the limit.
+func (a *answers) Denial(d Decision) Answer {
 	p := problem{Type: quotaExceeded, Title: "Request cannot be satisfied as assigned quota has been exceeded", Violated: []string{d.Name}}
 	if d.Status == http.StatusServiceUnavailable { // nobody exceeded anything
 		p = problem{Type: reducedCapacity, Title: "Request cannot be satisfied due to temporary server capacity constraints"}
@@ -39,31 +47,30 @@ func (m *middleware) refuse(w http.ResponseWriter, _ *http.Request, d Decision) 
 	if s, ok := d.RetryAfter(); ok {
 		p.Detail = fmt.Sprintf("Retry after %d s.", s)
 	}
-	m.answer(w, &p)
+	return a.answer(&p)
 }
 
-// fail is the default of Options.Failure. What err says is for the server's
-// eyes: the client gets a status.
-func (m *middleware) fail(w http.ResponseWriter, _ *http.Request, err error) {
-	p := problem{Type: "about:blank", Status: m.failureStatus(err)}
+// Failure is the default answer to a request that could not be decided. What err
+// says is for the server's eyes: the client gets a status.
+func (a *answers) Failure(err error) Answer {
+	p := problem{Type: "about:blank", Status: a.failureStatus(err)}
+	p.Title = titleOf(p.Status)
 	switch {
 	case p.Status == statusClientLeft:
-		w.WriteHeader(statusClientLeft)
-		return
+		return Answer{Status: statusClientLeft}
 	case isNoKey(err):
 		p.Detail = "The request does not say clearly who it comes from."
 	case p.Status == http.StatusServiceUnavailable:
-		w.Header()[m.names.RetryAfter] = []string{"1"}
+		return a.answer(&p, Field{a.names.RetryAfter, "1"})
 	}
-	p.Title = titleOf(p.Status)
-	m.answer(w, &p)
+	return a.answer(&p)
 }
 
 // failureStatus is the status of a request that could not be decided.
-func (m *middleware) failureStatus(err error) int {
+func (a *answers) failureStatus(err error) int {
 	switch {
 	case isNoKey(err):
-		return m.noKey
+		return a.noKey
 	case errors.Is(err, context.Canceled):
 		return statusClientLeft
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, hybrid.ErrClosed):
@@ -79,20 +86,28 @@ func isNoKey(err error) bool {
 	return errors.Is(err, ErrNoKey) || errors.Is(err, hybrid.ErrInvalidKey)
 }
 
-// answer writes a refusal, which no cache may keep.
-func (m *middleware) answer(w http.ResponseWriter, p *problem) {
-	h := w.Header()
-	h["Cache-Control"] = []string{"no-store"}
-	if !m.problem {
-		http.Error(w, titleOf(p.Status), p.Status)
-		return
+// answer words a refusal, which no cache may keep.
+func (a *answers) answer(p *problem, more ...Field) Answer {
+	kind, body := "text/plain; charset=utf-8", []byte(titleOf(p.Status))
+	if a.problem {
+		kind = "application/problem+json"
+		body, _ = json.Marshal(p) // never fails for strings and numbers
 	}
-	body, _ := json.Marshal(p) // never fails for strings and numbers
-	h["Content-Type"] = []string{"application/problem+json"}
-	h["X-Content-Type-Options"] = []string{"nosniff"}
-	delete(h, "Content-Length")
-	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(body, '\n')) // a client that left is no news
+	return Answer{Status: p.Status, Body: append(body, '\n'), Fields: append(more,
+		Field{"Cache-Control", "no-store"}, Field{"Content-Type", kind}, Field{"X-Content-Type-Options", "nosniff"})}
+}
+
+// write answers a request of net/http.
+func (a Answer) write(w http.ResponseWriter) {
+	h := w.Header()
+	for _, f := range a.Fields {
+		h[f.Name] = []string{f.Value}
+	}
+	delete(h, "Content-Length") // of the body that is not sent
+	w.WriteHeader(a.Status)
+	if len(a.Body) > 0 {
+		_, _ = w.Write(a.Body) // a client that left is no news
+	}
 }
 
 // titleOf says a status in words; Options.NoKey may be one that has none.

@@ -1,0 +1,71 @@
+package hybridecho_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/labstack/echo/v4"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/contrib/hybridecho"
+	"github.com/hybridlimit/hybrid/httplimit"
+)
+
+// Each user has a budget on each route.
+func ExampleNew() {
+	node, stop := newNode()
+	defer stop()
+	api, err := node.Limiter("api", hybrid.PerMinute(2), &hybrid.LimiterOptions{Accuracy: hybrid.Strict})
+	if err != nil {
+		panic(err)
+	}
+	limit, err := hybridecho.New(api, &httplimit.Options{
+		Key: httplimit.Join(httplimit.Value("user"), httplimit.Pattern()),
+	})
+	if err != nil {
+		panic(err)
+	}
+	e := echo.New()
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc { // in place of a login
+		return func(c echo.Context) error {
+			c.Set("user", "ann")
+			return next(c)
+		}
+	})
+	e.Use(limit)
+	e.GET("/items/:id", func(c echo.Context) error { return c.String(http.StatusOK, "item") })
+	e.GET("/users/:id", func(c echo.Context) error { return c.String(http.StatusOK, "user") })
+
+	for _, path := range []string{"/items/1", "/items/2", "/items/3", "/users/1"} {
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		fmt.Println(path, w.Code, "left:", w.Header().Get("X-RateLimit-Remaining"))
+	}
+	// Output:
+	// /items/1 200 left: 1
+	// /items/2 200 left: 0
+	// /items/3 429 left: 0
+	// /users/1 200 left: 1
+}
+
+// newNode makes a node on an embedded Redis, so that the example runs anywhere.
+func newNode() (*hybrid.Node, func()) {
+	store := miniredis.NewMiniRedis()
+	if err := store.Start(); err != nil {
+		panic(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: store.Addr()})
+	node, err := hybrid.New(rdb, &hybrid.Options{StoreTimeout: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	return node, func() {
+		_ = node.Close()
+		_ = rdb.Close()
+		store.Close()
+	}
+}

@@ -1,0 +1,205 @@
+package httplimit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hybridlimit/hybrid"
+)
+
+// Decider is a middleware without a server: it decides requests and says what to
+// answer, in the words that New uses, and somebody else writes it down. It is
+// for servers that do not speak net/http, such as fasthttp: contrib/hybridfiber is
+// made of one. All methods may be called from any goroutine.
+type Decider struct {
+	answers
+	limits []limit // at least one
+	copies bool
+}
+
+// DeciderOptions are the settings of a Decider. The zero value of each field means
+// its default. Those that Options has too are the same.
+type DeciderOptions struct {
+	Headers Headers
+	Names   Names
+	Problem bool
+	NoKey   int
+
+	// CopyKeys is for servers that use the memory of a request's strings again when
+	// it is over: keys are copied before anybody remembers them.
+	CopyKeys bool
+}
+
+// Limit is a limit that requests must pass.
+type Limit struct {
+	Limiter *hybrid.Limiter
+	Key     Key                 // default RemoteIP(nil); of further limits that of the first
+	Cost    func(Request) int64 // default 1 for each; of further limits that of the first. 0 is free of this limit
+	Name    string              // default the limiter's name
+}
+
+// NewDecider makes a Decider of the limits that each request must pass, at least
+// one. Their limiters must be of one node. Keys made by KeyFunc are for New alone.
+//
+// It fails with hybrid.ErrInvalidOption, which calls the first limit Options and
+// the others Options.More.
+func NewDecider(limits []Limit, opts *DeciderOptions) (*Decider, error) {
+	for i := range limits {
+		if limits[i].Key.native {
+			return nil, invalid(fieldOf(i)+".Key", "made by KeyFunc", "keys that need no *http.Request")
+		}
+	}
+	if opts == nil {
+		opts = &DeciderOptions{}
+	}
+	return newDecider(limits, opts)
+}
+
+func newDecider(limits []Limit, o *DeciderOptions) (*Decider, error) {
+	if len(limits) == 0 {
+		return nil, invalid("NewDecider", "no limits", "at least one")
+	}
+	a, err := o.answers()
+	if err != nil {
+		return nil, err
+	}
+	d := &Decider{answers: a, copies: o.CopyKeys}
+	for i, l := range limits {
+		if err := d.add(fieldOf(i), l); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// fieldOf is what errors call a limit.
+func fieldOf(i int) string {
+	if i == 0 {
+		return "Options"
+	}
+	return fmt.Sprintf("Options.More[%d]", i-1)
+}
+
+// limit is a Limit with its defaults.
+type limit struct {
+	limiter   *hybrid.Limiter
+	key       Key
+	sharesKey bool                // key is that of the first limit
+	cost      func(Request) int64 // nil: 1
+	name      string
+	quoted    string // name as a structured field has it
+	policies  *policies
+}
+
+// add adds a limit that requests must pass, after those before it.
+func (d *Decider) add(field string, c Limit) error {
+	switch {
+	case c.Limiter == nil:
+		return invalid(field+": the limiter", "nil", "a limiter")
+	case c.Key.err != nil:
+		return c.Key.err
+	}
+	l := limit{limiter: c.Limiter, key: c.Key, cost: c.Cost, name: orDefault(c.Name, c.Limiter.Name()), policies: &policies{}}
+	if len(d.limits) > 0 {
+		first := &d.limits[0]
+		if l.limiter.Node() != first.limiter.Node() {
+			return invalid(field, fmt.Sprintf("limiter %q of another node", l.limiter.Name()), fmt.Sprintf("limiters of the node of %q", first.limiter.Name()))
+		}
+		if c.Key.isZero() {
+			l.sharesKey, l.key = true, first.key
+		}
+		if l.cost == nil {
+			l.cost = first.cost
+		}
+	} else if c.Key.isZero() {
+		l.key = RemoteIP(nil)
+	}
+	var ok bool
+	if l.quoted, ok = quote(l.name); !ok && d.style == IETF {
+		return invalid(field+".Name", fmt.Sprintf("%.64q", l.name), "printable ASCII in the IETF headers; the default is the limiter's name")
+	}
+	d.limits = append(d.limits, l)
+	return nil
+}
+
+func (l *limit) costOf(r Request) int64 {
+	if l.cost == nil {
+		return 1
+	}
+	return l.cost(r)
+}
+
+// Decide charges a request, or says why it may not pass. The Decision of a request
+// that is free of all limits has no Limiter: it passes, and shows none.
+//
+// It fails with ErrNoKey, or like hybrid.Limiter.AllowN: Failure says what to
+// answer then.
+func (d *Decider) Decide(r Request) (Decision, error) {
+	if len(d.limits) > 1 {
+		return d.decideAll(r)
+	}
+	l := &d.limits[0]
+	cost := l.costOf(r)
+	if cost == 0 {
+		return Decision{}, nil // AllowN would peek, which asks Redis
+	}
+	key, err := d.keyOf(l, r)
+	if err != nil {
+		return Decision{}, err
+	}
+	res, err := l.limiter.AllowN(r.Context(), key, cost)
+	if err != nil {
+		return Decision{}, err
+	}
+	return l.decision(key, &res), nil
+}
+
+// decideAll decides a request that several limits must admit.
+func (d *Decider) decideAll(r Request) (Decision, error) {
+	var roomC [4]hybrid.Check
+	var roomL [4]*limit
+	checks, limits, err := d.checks(r, roomC[:0], roomL[:0])
+	if err != nil || len(checks) == 0 {
+		return Decision{}, err
+	}
+	res, err := limits[0].limiter.Node().AllowAll(r.Context(), checks...)
+	if err != nil {
+		return Decision{}, err
+	}
+	return limits[res.Check].decision(checks[res.Check].Key, &res), nil
+}
+
+// checks appends what a request must pass, and of which limits that is. What is
+// free is left out: in a hybrid.Check a cost of 0 would mean 1.
+func (d *Decider) checks(r Request, checks []hybrid.Check, limits []*limit) ([]hybrid.Check, []*limit, error) {
+	shared := "" // the first limit's key, once somebody has needed it
+	for i := range d.limits {
+		l := &d.limits[i]
+		cost := l.costOf(r)
+		if cost == 0 {
+			continue
+		}
+		key, shares := shared, i == 0 || l.sharesKey
+		if !shares || shared == "" {
+			var err error
+			if key, err = d.keyOf(l, r); err != nil {
+				return nil, nil, err
+			}
+		}
+		if shares {
+			shared = key
+		}
+		checks = append(checks, hybrid.Check{Limiter: l.limiter, Key: key, N: cost})
+		limits = append(limits, l)
+	}
+	return checks, limits, nil
+}
+
+// keyOf returns the key of a request, which may be kept.
+func (d *Decider) keyOf(l *limit, r Request) (string, error) {
+	key, err := l.key.of(r)
+	if d.copies {
+		key = strings.Clone(key)
+	}
+	return key, err
+}
