@@ -47,6 +47,7 @@ var knownCauses = []knownCause{
 	{redis.ErrPoolExhausted, "no free connection in the pool"},
 	{io.EOF, "connection closed"},
 	{io.ErrUnexpectedEOF, "connection closed"},
+	{io.ErrClosedPipe, "connection closed"}, // of a Dialer within the process
 	{net.ErrClosed, "connection closed"},
 	{context.Canceled, "cancelled"},
 }

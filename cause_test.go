@@ -52,6 +52,7 @@ func TestCauses(t *testing.T) {
 		{fmt.Errorf("redis: %w: %s", context.DeadlineExceeded, secretHost), "timeout"},
 		{context.Canceled, "cancelled"},
 		{io.EOF, "connection closed"},
+		{fmt.Errorf("writing to alice: %w", io.ErrClosedPipe), "connection closed"},
 		{fmt.Errorf("reading from 10.0.0.1: %w", net.ErrClosed), "connection closed"},
 
 		{fmt.Errorf("%s: %w", secretHost, x509.HostnameError{Certificate: &x509.Certificate{}, Host: secretHost}), "TLS"},

@@ -103,6 +103,7 @@ func callAll(n *Node, l *Limiter, key string, cost int64) map[string]error {
 	}
 	_, errs["Allow"] = l.Allow(done, key)
 	_, errs["Peek"] = l.Peek(done, key)
+	_, errs["Inspect"] = l.Inspect(done, key)
 	errs["Wait"], errs["Reset"] = l.Wait(done, key), l.Reset(done, key)
 	return errs
 }

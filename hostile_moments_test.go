@@ -29,7 +29,7 @@ type moments struct {
 var (
 	leaving    = []error{context.Canceled, context.DeadlineExceeded, ErrClosed}
 	documented = map[string][]error{
-		"AllowN": leaving, "Peek": leaving, "WaitN": append([]error{ErrExceedsBurst}, leaving...), "AllowAll": leaving,
+		"AllowN": leaving, "Peek": leaving, "Inspect": leaving, "WaitN": append([]error{ErrExceedsBurst}, leaving...), "AllowAll": leaving,
 		"Refund": {ErrClosed}, "Charge": {ErrClosed}, "SetLimit": {ErrClosed}, "Limiter": {ErrClosed, ErrDuplicateLimiter},
 		// These four also say what kept Redis from it.
 		"Reset": nil, "Flush": nil, "Limiter.Close": nil, "Node.Close": nil,
@@ -153,7 +153,9 @@ var momentMethods = []momentMethod{
 	{"Refund", 2, once, func(c *momentCall) error { return c.limiter.Refund(c.done, c.key, c.cost) }},
 	{"AllowAll", 2, twice, (*momentCall).allowAll},
 	{"Stats", 1, once, func(c *momentCall) error { c.node.Stats(); return nil }},
-	{"AllowN", 44, once, (*momentCall).allowN},
+	{"Denied", 1, once, func(c *momentCall) error { c.limiter.Denied(3); return nil }},
+	{"Inspect", 2, once, (*momentCall).inspect},
+	{"AllowN", 41, once, (*momentCall).allowN},
 }
 
 // closeLimiter leaves the limiter of the fleet open.
@@ -166,6 +168,14 @@ func (c *momentCall) closeLimiter() error {
 
 func (c *momentCall) peek() error {
 	_, err := c.limiter.Peek(c.done, c.key)
+	return err
+}
+
+func (c *momentCall) inspect() error {
+	s, err := c.limiter.Inspect(c.done, c.key)
+	if err == nil && s.Why() == "" {
+		c.f.t.Error("no reason")
+	}
 	return err
 }
 

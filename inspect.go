@@ -80,34 +80,37 @@ func (l *Limiter) Inspect(ctx context.Context, key string) (KeyState, error) {
 		return KeyState{}, ctx.Err()
 	}
 	cell, plan := exact.CellKey(key), l.planOf(key)
-	store, cause := l.inspectStore(ctx, cell, plan)
-	if ctx.Err() != nil {
-		return KeyState{}, ctx.Err()
+	var g slice.Grant
+	cause := "not asked: the limit is 0"
+	if !plan.Never {
+		var err error
+		if g, err = l.core.Read(ctx, cell, plan.Rule); ctx.Err() != nil {
+			return KeyState{}, ctx.Err()
+		}
+		cause = ""
+		if err != nil {
+			cause = safeCause(err)
+		}
 	}
 	st, known := l.core.Inspect(cell, key) // after the call, so that nothing happens between it and the answer
 	s := stateOf(&st)
-	s.Known, s.Limit = known, l.limitOf(&st, key)
-	s.Store, s.StoreCause = store, cause
+	s.Known, s.Limit, s.StoreCause = known, l.limitOf(&st, key), cause
 	s.policy, s.shadow = l.opts.OnFailure, l.opts.Shadow
-	s.soon = soon(st.Plan.Rule, store, l.node.opts.StoreTimeout)
+	if cause == "" {
+		s.Store = accountOf(st.Plan.Rule, &g)
+		s.soon = soon(st.Plan.Rule, s.Store, l.node.opts.StoreTimeout)
+	}
 	return s, nil
 }
 
-// inspectStore asks Redis for an account, or says why there is none to be had.
-func (l *Limiter) inspectStore(ctx context.Context, cell string, plan *syncer.Plan) (*AccountState, string) {
-	if plan.Never {
-		return nil, "not asked: the limit is 0"
-	}
-	g, err := l.core.Read(ctx, cell, plan.Rule)
-	if err != nil {
-		return nil, safeCause(err)
-	}
+// accountOf describes an account as it is by a rule.
+func accountOf(r slice.Rule, g *slice.Grant) *AccountState {
 	return &AccountState{
 		Used:       g.Used,
 		Lent:       g.Lent,
-		Free:       max(float64(plan.Rule.Burst)-g.Used, 0),
-		ResetAfter: slice.ResetAfter(plan.Rule, g),
-	}, ""
+		Free:       max(float64(r.Burst)-g.Used, 0),
+		ResetAfter: slice.ResetAfter(r, *g),
+	}
 }
 
 // stateOf says what a node knows in the types of this package.
@@ -148,7 +151,7 @@ func soon(r slice.Rule, store *AccountState, wait time.Duration) float64 {
 	switch {
 	case r.Window == 0:
 		return r.Rate * float64(wait.Microseconds())
-	case store != nil && store.ResetAfter <= wait:
+	case store.ResetAfter <= wait:
 		return math.Inf(1)
 	}
 	return 0
