@@ -56,10 +56,11 @@ func (s Service) key(rate float64) (c Cost) {
 }
 
 // Of paced settles so many find less than they want while others hold it, and mark
-// the account; whoever polls reads what was marked in about a second.
+// the account; whoever polls reads what was marked since the poll before and a while
+// before that.
 const (
 	markedPart = 0.28 // as measured
-	listedFor  = 1.1  // s
+	listedFor  = 0.28 // s: a tick, and the overlap of polls
 	mostListed = 256  // the newest
 )
 
@@ -77,10 +78,15 @@ func (n node) comesAgain() float64 { return -math.Expm1(-n.rate * n.horizon) }
 // whenFree is a node's operations on a key with room, per second. Of what the floor
 // misses, a request that no other follows waits for the store. One that another
 // follows makes the node want a slice, and if that one is followed too, the slice
-// serves; otherwise it brought nothing.
+// serves; otherwise it brought nothing. Where there is a floor, what it served tells
+// the node of its demand, and the request that waits brings the slice.
 func (n node) whenFree() (asked, refilled float64) {
 	beyond, again := n.rate*n.missed(), n.comesAgain()
-	return beyond * (1 - again), beyond * again * (1 - again + again/max(n.slice(), 1))
+	alone := again * (1 - again)
+	if n.floor >= 1 {
+		alone = 0
+	}
+	return beyond * (1 - again), beyond * (alone + again*again/max(n.slice(), 1))
 }
 
 // missed is the part of the requests that the floor does not serve.

@@ -2,12 +2,13 @@ package law
 
 import "time"
 
-// What it costs Redis, in its own time (measured on Redis 7.0): so much for each
-// call, whatever it carries, so much for each account in it (7 µs alone, 3.2 µs each
-// in a call of 64), and so much for each mark that a node reads.
+// What it costs Redis, in processor time (measured on Redis 7.0, docs/benchmarks.md:
+// 20 µs for an account alone in a call, 6 to 7 µs for each of 64): so much for each
+// call, whatever it carries, so much for each account in it, and so much for each mark
+// that a node reads.
 const (
-	PerCall    = 3900 * time.Nanosecond
-	PerAccount = 3100 * time.Nanosecond
+	PerCall    = 13_500 * time.Nanosecond
+	PerAccount = 6500 * time.Nanosecond
 	PerMark    = 490 * time.Nanosecond
 )
 
