@@ -1,0 +1,122 @@
+package hybridotel_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/contrib/hybridotel"
+)
+
+// newNode makes a node on an embedded Redis, for examples that run anywhere.
+func newNode() (*hybrid.Node, func()) {
+	store := miniredis.NewMiniRedis()
+	if err := store.Start(); err != nil {
+		panic(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: store.Addr()})
+	// A second, so that the output does not depend on how busy the machine is.
+	node, err := hybrid.New(rdb, &hybrid.Options{StoreTimeout: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	return node, func() {
+		_ = node.Close()
+		_ = rdb.Close()
+		store.Close()
+	}
+}
+
+// A program that exports metrics already registers its node once, after it has made
+// it. Here the reader is asked by hand.
+func ExampleRegister() {
+	node, stop := newNode()
+	defer stop()
+	reader := sdkmetric.NewManualReader()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	reg, err := hybridotel.Register(node, &hybridotel.Options{MeterProvider: provider})
+	if err != nil {
+		panic(err)
+	}
+	defer reg.Unregister()
+
+	login, err := node.Limiter("login", hybrid.PerMinute(3), &hybrid.LimiterOptions{Accuracy: hybrid.Exact})
+	if err != nil {
+		panic(err)
+	}
+	for range 5 {
+		if _, err := login.Allow(context.Background(), "customer-42"); err != nil {
+			panic(err) // misuse; a failing Redis is no error
+		}
+	}
+
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(context.Background(), &all); err != nil {
+		panic(err)
+	}
+	results := map[string]int64{} // by result; of each there are several paths
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		if m.Name != "hybrid.rate_limiting.requests" {
+			continue
+		}
+		for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
+			result, _ := point.Attributes.Value("hybrid.rate_limiting.result")
+			results[result.AsString()] += point.Value
+		}
+	}
+	fmt.Println(results)
+	// Output: map[allowed:3 denied:2]
+}
+
+// A handler whose requests have spans says on them what was decided.
+func ExampleAnnotate() {
+	node, stop := newNode()
+	defer stop()
+	spans := tracetest.NewInMemoryExporter()
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)).Tracer("api")
+	api, err := node.Limiter("api", hybrid.PerMinute(1), &hybrid.LimiterOptions{Accuracy: hybrid.Exact})
+	if err != nil {
+		panic(err)
+	}
+	handle := func(customer string) {
+		ctx, span := tracer.Start(context.Background(), "GET /items")
+		defer span.End()
+		res, err := api.Allow(ctx, customer)
+		if err != nil {
+			panic(err)
+		}
+		hybridotel.Annotate(ctx, api, res)
+	}
+	handle("customer-42")
+	handle("customer-42")
+
+	for _, span := range spans.GetSpans() {
+		fmt.Println(words(span.Attributes, "limiter", "result"))
+	}
+	// Output:
+	// limiter=api result=allowed
+	// limiter=api result=denied
+}
+
+// words shows some attributes of a span.
+func words(attrs []attribute.KeyValue, names ...string) string {
+	var out []string
+	for _, name := range names {
+		for _, kv := range attrs {
+			if string(kv.Key) == "hybrid.rate_limiting."+name {
+				out = append(out, name+"="+kv.Value.String())
+			}
+		}
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,260 @@
+package hybridotel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/hybridlimit/hybrid"
+)
+
+// Each request is in the numbers once, where its Result says that it was decided.
+func TestDecisionsAreCountedWhereTheyAreMade(t *testing.T) {
+	inBubble(t, func(w *world) {
+		r, _ := register(t, w.node)
+		api := w.limiter("api", hybrid.PerMinute(600), nil)
+		time.Sleep(6 * time.Second) // until floors are open
+		want := map[string]float64{"slice.admitted_tokens{limiter=api}": 0}
+		for _, path := range []string{"floor", "exact", "fallback"} {
+			want["requests{limiter=api,path="+path+",result=allowed}"] = 0
+		}
+		for _, path := range []string{"exact", "memo", "fallback"} {
+			want["requests{limiter=api,path="+path+",result=denied}"] = 0
+		}
+		decide := func(results []hybrid.Result) {
+			for _, res := range results {
+				point := fmt.Sprintf("requests{limiter=api,path=%v,result=%v}", res.Path, map[bool]string{true: "allowed", false: "denied"}[res.Allowed])
+				if res.Path == hybrid.PathSlice {
+					point = "slice.admitted_tokens{limiter=api}"
+				}
+				want[point]++
+			}
+		}
+		decide(w.ask(api, "busy", 2000, 2*time.Millisecond))
+		decide(w.ask(api, "calm", 20, time.Second))
+		never, err := api.AllowN(context.Background(), "calm", 601)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decide([]hybrid.Result{never})
+		w.breakRedis()
+		decide(w.ask(api, "new", 2000, 5*time.Millisecond))
+		got := r.read()
+		for point, n := range want {
+			got.want(point, n)
+			if n == 0 {
+				t.Errorf("the story has no %s", point)
+			}
+		}
+		if all := got.sum("requests") + got.sum("slice.admitted_tokens"); all != 4021 {
+			t.Errorf("%v requests in all, want 4021", all)
+		}
+	})
+}
+
+// What a node counts is what is shown: each field of Stats is read by one series.
+func TestEveryCountIsShown(t *testing.T) {
+	elsewhere := []string{"Limiters", "Total", "StoreEvents", "Failures", "CallTime", "BatchSize"}
+	eachField(t, elsewhere, func(s *hybrid.Stats) []float64 { return values(s, nodeWholes, nodeParts) })
+	eachField(t, nil, func(s *hybrid.LimiterStats) []float64 { return values(s, limiterWholes, limiterParts) })
+}
+
+func eachField[S any](t *testing.T, elsewhere []string, read func(*S) []float64) {
+	of := reflect.TypeFor[S]()
+	for field := range of.Fields() {
+		if slices.Contains(elsewhere, field.Name) {
+			continue
+		}
+		var s S
+		switch v := reflect.ValueOf(&s).Elem().FieldByIndex(field.Index); {
+		case v.CanUint():
+			v.SetUint(7)
+		case v.CanInt():
+			v.SetInt(7e9)
+		case v.CanFloat():
+			v.SetFloat(7)
+		default:
+			v.SetBool(true)
+		}
+		showing := slices.DeleteFunc(read(&s), func(v float64) bool { return v == 0 })
+		if len(showing) != 1 || field.Type.Kind() == reflect.Uint64 && showing[0] != 7 {
+			t.Errorf("%v.%s is shown as %v, want one series", of, field.Name, showing)
+		}
+	}
+}
+
+func values[S any](s *S, wholes []whole[S], parts []part[S]) (all []float64) {
+	for _, w := range wholes {
+		all = append(all, float64(w.value(s)))
+	}
+	for _, p := range parts {
+		all = append(all, p.value(s))
+	}
+	return all
+}
+
+// Names and units are as the semantic conventions want them, and the package comment
+// has them all.
+func TestInstrumentsAreNamedAndDescribed(t *testing.T) {
+	inBubble(t, func(w *world) {
+		r, _ := register(t, w.node)
+		api := w.limiter("api", hybrid.PerMinute(10), &hybrid.LimiterOptions{Accuracy: hybrid.Exact})
+		w.ask(api, "k", 20, 0)
+		w.breakRedis() // so that there is a failure, too
+		w.ask(api, "new", 20, 100*time.Millisecond)
+		comment, err := os.ReadFile("doc.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := regexp.MustCompile(`^hybrid\.rate_limiting(\.[a-z]+(_[a-z]+)*)+$`)
+		unit := regexp.MustCompile(`^(1|s|\{[a-z]+\})$`)
+		got := r.read().metrics
+		for _, m := range got {
+			if !name.MatchString(m.Name) || !unit.MatchString(m.Unit) || !strings.HasSuffix(m.Description, ".") {
+				t.Errorf("%s in %q: %q", m.Name, m.Unit, m.Description)
+			}
+			listed := regexp.MustCompile(`(?m)^//\t` + regexp.QuoteMeta(strings.TrimPrefix(m.Name, prefix)) + ` +` + regexp.QuoteMeta(m.Unit) + ` `)
+			if !listed.Match(comment) {
+				t.Errorf("the package comment does not list %s in %s", m.Name, m.Unit)
+			}
+			checkKind(t, m)
+		}
+		if listed := regexp.MustCompile(`(?m)^//\t[a-z]`).FindAll(comment, -1); len(listed) != len(got) {
+			t.Errorf("the package comment lists %d instruments, there are %d: %v", len(listed), len(got), slices.Sorted(maps.Keys(got)))
+		}
+	})
+}
+
+// checkKind fails the test unless what counts is a counter and nothing else is.
+func checkKind(t *testing.T, m metricdata.Metrics) {
+	t.Helper()
+	sum, isSum := m.Data.(metricdata.Sum[int64])
+	switch strings.TrimPrefix(m.Name, prefix) {
+	case "key.count", "key.limit", "store.down":
+		if !isSum || sum.IsMonotonic {
+			t.Errorf("%s may fall, and is a %T", m.Name, m.Data)
+		}
+	case "fleet.size", "overshoot", "store.lag", "store.call.duration", "store.call.operations":
+		if isSum {
+			t.Errorf("%s cannot be summed up, and is a %T", m.Name, m.Data)
+		}
+	default:
+		if !isSum || !sum.IsMonotonic {
+			t.Errorf("%s never falls, and is a %T", m.Name, m.Data)
+		}
+	}
+}
+
+// However many keys there are, the data points stay the same, and none says a key.
+func TestKeysAreNowhere(t *testing.T) {
+	const many, mark = 100_000, "user-a9f3-"
+	inBubble(t, func(w *world) {
+		r, _ := register(t, w.node)
+		api := w.limiter("api", hybrid.PerMinute(6000), nil)
+		time.Sleep(6 * time.Second) // until floors are open: Redis would take long for so many
+		w.ask(api, mark+"0", 1, time.Second)
+		one := slices.Sorted(maps.Keys(r.read().numbers))
+		for i := range many {
+			if _, err := api.Allow(context.Background(), fmt.Sprint(mark, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(fresh)
+		got := r.read()
+		got.want("key.count{limiter=api}", many)
+		if all := slices.Sorted(maps.Keys(got.numbers)); !slices.Equal(all, one) {
+			t.Errorf("%d data points with %d keys, %d with one: %v", len(all), many, len(one), all)
+		}
+		if text := fmt.Sprint(got.metrics); strings.Contains(text, mark) {
+			t.Errorf("a key is in the metrics: %s", text)
+		}
+	})
+}
+
+// Two nodes in one process are told apart by the attributes that they are given.
+func TestAttributesTellNodesApart(t *testing.T) {
+	inBubble(t, func(w *world) {
+		provider, readers := newProvider(t, metricdata.CumulativeTemporality)
+		other := w.another()
+		defer other.Close()
+		attrs := []attribute.KeyValue{attribute.String("store", "eu")}
+		for _, node := range []*hybrid.Node{w.node, other} {
+			if _, err := Register(node, &Options{MeterProvider: provider, Attributes: attrs}); err != nil {
+				t.Fatal(err)
+			}
+			attrs[0] = attribute.String("store", "us") // what was given is the caller's again
+		}
+		w.limiter("api", hybrid.PerMinute(10), nil)
+		got := readers[0].read()
+		got.want("key.limit{store=eu}", 1<<20)
+		got.want("key.limit{store=us}", 1<<20)
+		got.want("key.count{limiter=api,store=eu}", 0)
+		if len(got.metrics) == 0 || len(got.histograms) != 0 {
+			t.Errorf("histograms of nothing: %v", got.histograms)
+		}
+	})
+}
+
+// A name that is no UTF-8 would make an exporter drop all that it has.
+func TestNamesAreUTF8(t *testing.T) {
+	inBubble(t, func(w *world) {
+		r, _ := register(t, w.node)
+		w.limiter("a\xffb", hybrid.PerMinute(10), nil)
+		got := r.read()
+		got.want(`key.count{limiter="a\xffb"}`, 0)
+	})
+}
+
+// Without options the global provider makes the instruments.
+func TestGlobalProvider(t *testing.T) {
+	inBubble(t, func(w *world) {
+		provider, readers := newProvider(t, metricdata.CumulativeTemporality)
+		before := otel.GetMeterProvider()
+		otel.SetMeterProvider(provider)
+		defer otel.SetMeterProvider(before)
+		reg, err := Register(w.node, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := readers[0].read()
+		got.want("key.limit", 1<<20)
+		if err := reg.Unregister(); err != nil {
+			t.Fatal(err)
+		}
+		if left := readers[0].read(); len(left.numbers) > 0 {
+			t.Errorf("unregistered, and still there: %v", left.numbers)
+		}
+	})
+}
+
+func TestMisuse(t *testing.T) {
+	inBubble(t, func(w *world) {
+		for want, attr := range map[string]attribute.KeyValue{
+			"node: nil, allowed":                                     {},
+			`Options.Attributes[0]: "", allowed`:                     {},
+			`Options.Attributes[0]: "error.type", allowed`:           attribute.String("error.type", "x"),
+			`Options.Attributes[0]: "hybrid.rate_limiting.limiter",`: attribute.String("hybrid.rate_limiting.limiter", "x"),
+		} {
+			node := w.node
+			if strings.HasPrefix(want, "node") {
+				node = nil
+			}
+			_, err := Register(node, &Options{Attributes: []attribute.KeyValue{attr}})
+			if !errors.Is(err, hybrid.ErrInvalidOption) || !strings.Contains(fmt.Sprint(err), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+	})
+}
