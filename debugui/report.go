@@ -1,6 +1,7 @@
 package debugui
 
 import (
+	"math"
 	"net/url"
 	"time"
 
@@ -97,7 +98,7 @@ var paths = []path{
 	{"slice", "in tokens, prepaid", func(s *hybrid.LimiterStats) uint64 { return s.SliceTokens }, nil},
 	{"floor", "far below the limit", func(s *hybrid.LimiterStats) uint64 { return s.FloorAllowed }, nil},
 	{"exact", "Redis was asked", func(s *hybrid.LimiterStats) uint64 { return s.ExactAllowed }, func(s *hybrid.LimiterStats) uint64 { return s.ExactDenied }},
-	{"memo", "Redis’s last word, remembered", nil, func(s *hybrid.LimiterStats) uint64 { return s.MemoDenied }},
+	{"memo", "Redis’s last word", nil, func(s *hybrid.LimiterStats) uint64 { return s.MemoDenied }},
 	{"fallback", "failure policy", func(s *hybrid.LimiterStats) uint64 { return s.FallbackAllowed }, func(s *hybrid.LimiterStats) uint64 { return s.FallbackDenied }},
 }
 
@@ -148,7 +149,8 @@ func spanOf(w window) figure {
 	if w.empty() {
 		return unknown
 	}
-	return secondsOf(w.seconds())
+	s := w.seconds()
+	return figure{number(s), secondsText(max(math.Round(s), 1))}
 }
 
 func nodeOf(w window, keysAreShown bool) nodeReport {

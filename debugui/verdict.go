@@ -68,13 +68,13 @@ func judge(h history) verdict {
 // callers get from each limiter.
 func (f *findings) outage(v *verdict) {
 	v.Level, v.Word, v.Down = levelBad, "Down", true
-	v.Headline = "Redis does not answer, or a part of it does not"
+	v.Headline = "Redis does not answer"
 	out := outagesOf(f.last.stats.StoreEvents, f.last.at)
 	if len(out) > 0 && out[0].Began != nil && out[0].Ended == nil {
 		v.Headline += ": " + out[0].Cause
 		v.Advice = "Since " + out[0].From + ", for " + out[0].Took.Text + ". "
 	}
-	v.Advice += "No request waits for it, and none fails: each limiter follows its policy. Mend Redis or the way to it; the node notices by itself."
+	v.Advice += "No request waits for it, and none fails: each limiter follows its policy. Of a Cluster or a Ring it may be a part that is away, and its keys alone. Mend Redis or the way to it: the node notices by itself."
 	for i := range f.last.limiters {
 		l := &f.last.limiters[i]
 		v.Callers = append(v.Callers, caller{

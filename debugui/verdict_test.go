@@ -72,7 +72,7 @@ func TestWhatAnOperatorReadsFirst(t *testing.T) {
 		}, levelWarn, "went away and came back 3 times", "StoreTimeout"},
 		"down": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) {
 			st.StoreDown, st.StoreEvents = true, []hybrid.StoreEvent{down(noon.Add(8*time.Second), "no connection")}
-		}, levelBad, "does not answer, or a part of it does not: no connection", "Since 12:00:08 UTC, for 42 s."},
+		}, levelBad, "Redis does not answer: no connection", "Since 12:00:08 UTC, for 42 s."},
 		"down and more": {func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) {
 			st.StoreDown, st.Evictions, api.NotRun = true, 500, 4000
 		}, levelBad, "does not answer", "Mend Redis"},

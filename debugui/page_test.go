@@ -1,0 +1,302 @@
+package debugui
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/redistest"
+)
+
+// service is a node under traffic, and its page behind authentication, in real time.
+type service struct {
+	mini   *miniredis.Miniredis
+	server *httptest.Server
+	url    string // of the masked page, with the name and the password in it
+	shown  string // of a page that shows keys
+}
+
+// startService serves a node with a limiter that denies, one that does not, and names
+// and keys that nobody should trust.
+func startService(t *testing.T) *service {
+	t.Helper()
+	s := &service{mini: redistest.Mini(t)}
+	rdb := redis.NewClient(&redis.Options{Addr: s.mini.Addr(), ContextTimeoutEnabled: true})
+	// Timeouts of a busy machine are not what is tested.
+	node, err := hybrid.New(rdb, &hybrid.Options{Logger: silent, StoreTimeout: time.Second, SyncInterval: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = node.Close() // its Redis may be broken
+		_ = rdb.Close()
+	})
+	var stop []func()
+	for name, policy := range map[string]hybrid.FailurePolicy{"api": hybrid.FailLocal, "login": hybrid.FailClosed, hostile[0]: hybrid.FailOpen} {
+		l, err := node.Limiter(name, hybrid.PerMinute(60), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, OnFailure: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop = append(stop, traffic(t, l, "customer-42", hostile[1]))
+	}
+	t.Cleanup(func() {
+		for _, s := range stop {
+			s()
+		}
+	})
+	s.serve(t, node)
+	return s
+}
+
+// traffic sends more than a limiter admits, until it is stopped.
+func traffic(t *testing.T, l *hybrid.Limiter, keys ...string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			for _, key := range keys {
+				if _, err := l.Allow(ctx, key); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
+func (s *service) serve(t *testing.T, node *hybrid.Node) {
+	t.Helper()
+	mux := http.NewServeMux()
+	for path, opts := range map[string]*Options{"/debug/hybrid": {Name: "server-1"}, "/shown/": {ShowKeys: true, Name: hostile[0]}} {
+		page, err := Handler(node, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mux.Handle(path, page)
+	}
+	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "operator" || password != "secret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="debug"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.server.Close)
+	base, err := url.Parse(s.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base.User = url.UserPassword("operator", "secret")
+	s.url, s.shown = base.JoinPath("debug", "hybrid").String(), base.JoinPath("shown/").String()
+}
+
+// One evening of an operator.
+func TestPageInABrowser(t *testing.T) {
+	s, b := startService(t), openBrowser(t, 1280, 1000)
+	b.do(chromedp.Navigate(s.url))
+	b.wantText("h1", "All is well")
+	b.want("the title says so", `document.title === "OK · server-1"`)
+	b.want("each limiter has a card", `document.querySelectorAll("article.card").length === 3`)
+	seeUpdates(b)
+	seeStory(b)
+	seeTyped(b)
+	seeOutage(b, s)
+	seeNarrow(b)
+	seeHidden(b)
+	seeInert(b, s)
+	if got := b.console(); len(got) != 0 {
+		t.Errorf("the console has %q", got)
+	}
+	host := strings.TrimPrefix(s.server.URL, "http://")
+	for _, asked := range b.requested() {
+		u, err := url.Parse(asked)
+		if err != nil || u.Host != host && asked != "data:," || strings.Contains(asked, "customer") {
+			t.Errorf("the page asked for %s", asked)
+		}
+	}
+	seeLost(b, s)
+}
+
+// Numbers move, and rows stay while they do.
+func seeUpdates(b *browser) {
+	b.t.Helper()
+	b.do(runs(`window.row = document.querySelector("[data-list=paths]").children[0]; window.clock = document.querySelector(".clock").textContent; window.area = ""`))
+	b.want("the clock moves", `document.querySelector(".clock").textContent !== window.clock`)
+	b.want("a chart is drawn", `document.querySelector(".chart [data-path=memo]").getAttribute("d").length > 40`)
+	b.want("a row is still the same one", `window.row === document.querySelector("[data-list=paths]").children[0]`)
+	b.want("denials are counted", `parseFloat(document.querySelector("tr[data-path=memo] td:last-child").textContent) > 10`)
+}
+
+// Who is denied, and why: with a click, and without the page knowing the key.
+func seeStory(b *browser) {
+	b.t.Helper()
+	b.want("both keys of all limiters are listed", `document.querySelectorAll("button.key").length === 6`)
+	b.do(chromedp.Click(`//tr[contains(td, "api")]//button[starts-with(text(), "cus…")]`))
+	b.wantText("#story .why", "Denied: ")
+	b.wantText("#story .of", "api: 60 per minute")
+	b.wantText("#story", "of 60 tokens are used")
+	if all := eval[string](b, "document.documentElement.outerHTML"); strings.Contains(all, "customer-42") {
+		b.t.Error("the page knows the key")
+	}
+}
+
+// A key that the operator was told of, by hand.
+func seeTyped(b *browser) {
+	b.t.Helper()
+	b.do(chromedp.Steps(
+		chromedp.SetValue("#limiter", "login"), chromedp.SendKeys("#key", "nobody & <b>ünï</b> 100%"), chromedp.SendKeys("#key", kb.Enter)))
+	b.wantText("#story .of", "login")
+	b.wantText("#story .why", "Allowed: ")
+	b.want("it is not remembered", `document.querySelector("#story").innerText.includes("does not remember")`)
+}
+
+// Redis goes and comes back, while somebody looks.
+func seeOutage(b *browser, s *service) {
+	b.t.Helper()
+	s.mini.SetError("LOADING Redis is loading the dataset in memory")
+	b.wantText("h1", "Redis does not answer")
+	b.want("it is the page that alarms", `document.body.dataset.level === "bad" && document.title === "Down · server-1"`)
+	b.wantText(".word", "Down")
+	b.want("somebody who listens is told", `document.getElementById("announce").textContent.startsWith("Down: Redis does not answer")`)
+	for limiter, want := range map[string]string{"api": "its fair share", "login": "everything is denied", hostile[0]: "without limit"} {
+		b.want("callers of "+limiter, `[...document.querySelectorAll(".callers tbody tr")].some(r => r.children[0].innerText === `+quoted(limiter)+` && r.innerText.includes(`+quoted(want)+`))`)
+	}
+	b.want("it lasts", `document.querySelector("tr[data-state=down]").innerText.includes("lasts")`)
+	b.wantText("tr[data-state=down]", "reply LOADING")
+	s.mini.SetError("")
+	b.wantText("h1", "All is well")
+	b.wantText("tr[data-state=over]", "ago")
+	b.wantText(".also", "Redis was away for")
+	b.want("what callers get is not shown any more", `document.querySelector(".callers").hidden`)
+}
+
+// A phone, at night.
+func seeNarrow(b *browser) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(360, 740))
+	b.want("nothing is cut off", `document.documentElement.scrollWidth <= 360`)
+	back := map[string]string{}
+	for _, name := range []string{"dark", "light"} {
+		b.scheme(name)
+		back[name] = eval[string](b, "getComputedStyle(document.body).backgroundColor")
+	}
+	if back["dark"] == back["light"] {
+		b.t.Errorf("dark and light are %v", back)
+	}
+}
+
+// A tab in the background asks for nothing.
+func seeHidden(b *browser) {
+	b.t.Helper()
+	hide := func(hidden bool) {
+		b.t.Helper()
+		b.do(runs(fmt.Sprintf(`Object.defineProperty(document, "hidden", {configurable: true, get: () => %t}); document.dispatchEvent(new Event("visibilitychange"))`, hidden)))
+	}
+	hide(true)
+	time.Sleep(300 * time.Millisecond) // what was under way
+	before := len(b.requested())
+	time.Sleep(1500 * time.Millisecond)
+	if asked := b.requested()[before:]; len(asked) != 0 {
+		b.t.Errorf("a hidden page asked for %q", asked)
+	}
+	hide(false)
+	for end := time.Now().Add(patience); len(b.requested()) < before+2; time.Sleep(30 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatal("a page that is looked at again asks for nothing")
+		}
+	}
+}
+
+// Names and keys that would be markup are text.
+func seeInert(b *browser, s *service) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(s.shown))
+	b.want("the key is text", `[...document.querySelectorAll("button.key")].some(e => e.textContent === `+quoted(hostile[1])+`)`)
+	b.want("the limiter is text", `[...document.querySelectorAll("article h3")].some(e => e.textContent === `+quoted(hostile[0])+`)`)
+	b.want("so is the server", `document.querySelector(".who b").textContent === `+quoted(hostile[0]))
+	b.want("nothing was made of them", `document.querySelectorAll("img").length === 0 && document.scripts.length === 1`)
+	b.do(chromedp.Click(`//button[contains(text(), "onerror")]`))
+	b.wantText("#story .of", hostile[1])
+}
+
+// The server goes away: the numbers are old, and the page says so.
+func seeLost(b *browser, s *service) {
+	b.t.Helper()
+	s.server.Close()
+	b.wantText("h1", "This server does not answer")
+	b.wantText(".summary", "What is below is of ")
+	b.want("it alarms", `document.body.dataset.level === "bad" && document.body.classList.contains("stale") && document.title.startsWith("Lost")`)
+}
+
+// Text can be read in both schemes: its contrast is that of WCAG's level AA, 4.5 to 1.
+func TestColoursHaveContrast(t *testing.T) {
+	schemes := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(pageCSS, -1)
+	if len(schemes) != 2 {
+		t.Fatalf("%d schemes, want light and dark", len(schemes))
+	}
+	for i, scheme := range schemes {
+		colour := map[string]string{}
+		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]+);`).FindAllStringSubmatch(scheme[1], -1) {
+			colour[m[1]] = m[2]
+		}
+		for _, pair := range [][2]string{
+			{"text", "back"}, {"text", "panel"}, {"text", "hover"}, {"soft", "back"}, {"soft", "panel"}, {"ok", "ok-back"}, {"text", "warn-back"},
+			{"soft", "warn-back"}, {"panel", "warn"}, {"bad-text", "bad-back"}, {"bad", "panel"}, {"warn", "panel"}, {"button-text", "button"},
+		} {
+			if ratio := contrast(t, colour[pair[0]], colour[pair[1]]); ratio < 4.5 {
+				t.Errorf("scheme %d: %s on %s has a contrast of %.1f", i, pair[0], pair[1], ratio)
+			}
+		}
+		for _, path := range paths { // shapes need 3 to 1
+			if ratio := contrast(t, colour[path.name], colour["back"]); ratio < 3 {
+				t.Errorf("scheme %d: %s on the chart has a contrast of %.1f", i, path.name, ratio)
+			}
+		}
+	}
+}
+
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	x, y := luminance(t, a), luminance(t, b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// luminance is that of WCAG 2.
+func luminance(t *testing.T, colour string) (sum float64) {
+	t.Helper()
+	hex := strings.TrimPrefix(colour, "#")
+	if len(hex) == 3 {
+		hex = string([]byte{hex[0], hex[0], hex[1], hex[1], hex[2], hex[2]})
+	}
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		n, err := strconv.ParseUint(hex[2*i:2*i+2], 16, 8)
+		if err != nil {
+			t.Fatalf("colour %q: %v", colour, err)
+		}
+		v := float64(n) / 255
+		if v <= 0.04045 {
+			v /= 12.92
+		} else {
+			v = math.Pow((v+0.055)/1.055, 2.4)
+		}
+		sum += weight * v
+	}
+	return sum
+}
