@@ -6,7 +6,9 @@ type Op uint8
 // All that can happen. A pick is an index into the setup's list.
 const (
 	take      Op = iota // a node admits Costs[pick] from its slice
-	giveBack            // a node undoes an admission of Costs[pick]
+	giveBack            // a node undoes an admission of Costs[pick], in its slice
+	refund              // a node that cannot do so is to tell the store of it
+	charge              // a node is charged Costs[pick]: its slice pays, or it is to tell the store
 	send                // a node sends Asks[pick]
 	execute             // the store executes a node's settle
 	receive             // a node gets the reply
@@ -57,6 +59,12 @@ func (m *Machine) nodeActions(w *World, i uint8, to []Action) []Action {
 	n := &w.nodes[i]
 	if n.alive() {
 		to = m.sliceActions(w, i, to)
+	}
+	if w.left.Refunds > 0 {
+		to = each(to, Action{op: refund, node: i}, len(m.Costs))
+	}
+	if w.left.Charges > 0 {
+		to = each(to, Action{op: charge, node: i}, len(m.Costs))
 	}
 	if w.left.Crashes > 0 && *n != (Node{rule: n.rule}) && (n.flight.state != sent || w.roomLate()) {
 		to = append(to, Action{op: crash, node: i})

@@ -24,6 +24,10 @@ type Book struct {
 	over   uint8 // spans that have ended
 	again  bool  // the last step of the clock back is among the faults
 
+	// used is what was admitted or charged, and has neither drained nor been given back:
+	// charges from when they are made. See charged.go.
+	used float64
+
 	// Windows are those of the account's clock. It steps back only when the key
 	// is lost or expires while the store's clock is behind; what was counted of a
 	// window then counts on.
@@ -41,10 +45,11 @@ const slack = 1e-6
 // admit books an admission.
 func (m *Machine) admit(w *World, cost int64) {
 	b := &w.book
-	m.total += cost
+	m.total += max(0, cost)
 	for j := range int(b.over) + 1 {
 		b.debts[j] = max(0, b.debts[j]+float64(cost))
 	}
+	m.owe(w, cost)
 }
 
 // bound is the most that the debt of the intervals after span j-1 may be.
@@ -68,12 +73,14 @@ func (m *Machine) overdrawn(b *Book) string {
 
 // pass lets time pass.
 func (m *Machine) pass(w *World, us int64) {
+	earning := float64(us) - m.inDebt(w, us)
 	w.now += us
 	w.peak = max(w.peak, w.clock())
 	debts := &w.book.debts
 	for j := range debts {
-		debts[j] = max(0, debts[j]-m.rate()*float64(us))
+		debts[j] = max(0, debts[j]-m.rate()*earning)
 	}
+	w.book.used = max(0, w.book.used-m.rate()*float64(us))
 }
 
 // enter makes a window the present one.
@@ -85,7 +92,7 @@ func (b *Book) enter(window int64) {
 	for ; b.newest < window; b.newest++ {
 		b.counts[(b.newest+1)%maxWindows] = 0
 	}
-	b.window = window
+	b.window, b.used = window, 0
 	b.debts = [maxLeeway + 1]float64{float64(b.counts[window%maxWindows])}
 }
 

@@ -56,7 +56,7 @@ func (m *Machine) digest(w *World) (d digest) {
 	m.addBook(&d, w)
 	f := w.left
 	d.add(uint64(f.Lost) | uint64(f.NotRun)<<8 | uint64(f.Crashes)<<16 | uint64(f.Losses)<<24 | uint64(f.Copies)<<32)
-	d.add(uint64(f.Failovers) | uint64(f.Jumps)<<8 | uint64(f.Changes)<<16 | uint64(f.Refunds)<<24 | uint64(f.Resends)<<32)
+	d.add(uint64(f.Failovers) | uint64(f.Jumps)<<8 | uint64(f.Changes)<<16 | uint64(f.Refunds)<<24 | uint64(f.Resends)<<32 | uint64(f.Charges)<<40)
 	return d
 }
 
@@ -68,7 +68,7 @@ func (m *Machine) addParts(d *digest, w *World) {
 	}
 	late := parts[m.Nodes : m.Nodes+maxLate]
 	for i := range w.late {
-		if f := &w.late[i]; !m.forgotten(w, f.tag) || m.asks[f.ask].speaks(f.marked) {
+		if f := &w.late[i]; !m.forgotten(w, f.tag) || m.asks[f.ask].speaks(f.marked) || f.owes+f.backs > 0 {
 			m.addFlight(&late[i], w, f, false)
 		} else {
 			late[i].add(5)
@@ -137,6 +137,7 @@ func drained(a ledger.Account, clock int64, r slice.Rule) ledger.Account {
 
 func (m *Machine) digestNode(w *World, n *Node) (d digest) {
 	d.int(int64(n.rule))
+	d.int(n.owes<<32 | n.backs)
 	m.addFlight(&d, w, &n.flight, true)
 	if !n.lease.Holds() {
 		d.add(4)
@@ -189,6 +190,7 @@ func (m *Machine) addFlight(d *digest, w *World, f *Flight, waited bool) {
 		most = m.some
 	}
 	d.int(min(f.spent, most)<<40 | min(f.returned, most)<<20 | min(f.held, most))
+	d.int(f.owes<<32 | f.backs)
 	m.addTag(d, w, f.tag)
 	if waited && (m.Patience > 0 || f.held > 0 || m.asks[f.ask].Want > 0) {
 		d.int(min(w.now-f.sentAt, 3*slice.Epoch))
@@ -242,6 +244,7 @@ func (m *Machine) addBook(d *digest, w *World) {
 	b := &w.book
 	d.int(int64(b.faults)<<8 | int64(b.over))
 	d.flag(b.again)
+	d.count(b.used)
 	for j := range int(b.faults) {
 		d.count(b.debts[j+1])
 		d.int(max(0, b.ends[j]-w.now))

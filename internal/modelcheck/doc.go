@@ -22,6 +22,9 @@
 //     or from one, is lent;
 //   - charged: a settle adds to what is used and not lent all that it admits and
 //     reports as spent;
+//   - known: while the store is well, the account has as much used as was admitted and
+//     charged and has neither drained nor been given back nor is still to be told;
+//     and for the promise, time in which that is more than B earns nothing;
 //   - once: while the store is well no token that was lent is charged again;
 //   - ttl: a key lives until it is empty;
 //   - unreported >= 0: a node's own ledger;

@@ -27,6 +27,9 @@ const (
 	Unguarded                    // a lease ends here when it ends there
 	Resent                       // the client sends a settle again that got no reply
 	NeedKeeps                    // a settle with a need keeps the slice
+	ChargeLost                   // a settle without a reply takes its charges with it
+	RefundTwice                  // what the slice took back is told as well
+	RefundFree                   // a slice takes back what was never taken from it
 	flaws
 )
 
@@ -35,6 +38,7 @@ var flawNames = [flaws]string{
 	"TTL shortened by a lower limit", "TTL kept by a lower limit", "uncovered is renewed", "ahead stands still",
 	"ahead is not written", "clock followed back", "refusal grants", "returns leave with the reply",
 	"unknown is not run", "unknown is run", "unknown is not marked", "life from the reply", "no guard", "sent again", "need keeps the slice",
+	"a charge is lost", "a refund counts twice", "a refund is more than was taken",
 }
 
 func (f Flaw) String() string { return flawNames[f] }

@@ -42,6 +42,9 @@ var flawedWorlds = []flawed{
 	{Resent, "lent >= held", 6, 14, small(2, 2, 30, 0.5).with(Faults{Resends: 1})},
 	{RefusalGrants, "asks", 2, 0, halves()},
 	{NeedKeeps, "asks", 1, 0, halves()},
+	{ChargeLost, "known", 3, 0, small(2, 2, 30, 0.5).with(Faults{Lost: 1, Charges: 2})},
+	{RefundTwice, "promise", 8, 8, small(2, 2, 30, 0.5).with(Faults{Refunds: 1})},
+	{RefundFree, "lent >= held", 4, 7, small(2, 2, 30, 0.5).with(Faults{Refunds: 1})},
 }
 
 // In a window nothing drains, and what is admitted twice shows sooner.
@@ -61,6 +64,9 @@ var flawedWindows = []flawed{
 	{Resent, "lent >= held", 6, 14, small(2, 2, 30, 0.5).with(Faults{Resends: 1}).windowed(90)},
 	{RefusalGrants, "asks", 2, 0, halves().windowed(90)},
 	{NeedKeeps, "asks", 1, 0, halves().windowed(90)},
+	{ChargeLost, "known", 3, 0, small(2, 2, 30, 0.5).with(Faults{Lost: 1, Charges: 2}).windowed(90)},
+	{RefundTwice, "promise", 8, 8, small(2, 2, 30, 0.5).with(Faults{Refunds: 1}).windowed(90)},
+	{RefundFree, "lent >= held", 4, 7, small(2, 2, 30, 0.5).with(Faults{Refunds: 1}).windowed(90)},
 }
 
 // Each rule's absence is found, and with the rule nothing is in the same world.

@@ -22,6 +22,9 @@ func (m *Machine) check(w *World) string {
 	if held := m.held(w, now.Tag); held > now.Lent && (w.book.faults == 0 || !w.uncertain(w.book.faults-1)) {
 		return fmt.Sprintf("lent >= held: lent %d, held %d", now.Lent, held)
 	}
+	if broken := m.checkKnown(w); broken != "" {
+		return broken
+	}
 	return m.checkNodes(w)
 }
 

@@ -120,6 +120,9 @@ func (m *Machine) fits(w *World, who int, cost int64) bool {
 		if who&(1<<i) != 0 {
 			held += m.returnable(w, &w.nodes[i])
 		}
+		if w.nodes[i].owes > 0 {
+			return false // the settle that asks tells it
+		}
 	}
 	for i := range w.nodes[:m.Nodes] {
 		rule := m.Rules[w.nodes[i].rule]

@@ -23,11 +23,44 @@ func (m *Machine) take(w *World, n *Node, cost int64) bool {
 func (m *Machine) giveBack(w *World, n *Node, cost int64) bool {
 	m.pickUp(n)
 	if !n.lease.GiveBack(&m.cell, cost, &m.dead) {
-		return false
+		return m.Flaw == RefundFree && m.putMore(n, cost)
 	}
 	m.putDown(n)
 	m.admit(w, -cost)
+	if m.Flaw == RefundTwice {
+		n.backs += cost
+	}
 	return true
+}
+
+// putMore puts tokens into a slice that were never taken from it.
+func (m *Machine) putMore(n *Node, cost int64) bool {
+	if !n.lease.Holds() || !n.alive() {
+		return false
+	}
+	n.tokens += cost
+	return true
+}
+
+// refund has a node tell the store of what its slice cannot take back.
+func (m *Machine) refund(n *Node, cost int64) bool {
+	m.pickUp(n)
+	if m.Flaw == RefundTwice || n.lease.GiveBack(&m.cell, cost, &m.dead) {
+		return false
+	}
+	n.backs += cost
+	return true
+}
+
+// charge takes from the slice what nobody was asked for, or has the node tell it.
+func (m *Machine) charge(w *World, n *Node, cost int64) {
+	m.owe(w, cost)
+	m.pickUp(n)
+	if _, ok := m.cell.Take(cost, &m.dead); ok {
+		m.putDown(n)
+		return
+	}
+	n.owes += cost
 }
 
 // send starts a settle, if there is anything to say.
@@ -37,9 +70,12 @@ func (m *Machine) send(w *World, n *Node, ask uint8) bool {
 	if n.lease.Marked() && (m.cell.Expired(&m.dead) || m.cell.Tokens() == 0) {
 		m.lapse(n)
 	}
+	if n.owes+n.backs > 0 && m.ofAnotherWindow(w, n) {
+		m.lapse(n)
+	}
 	before, marked := m.cell.Tokens(), n.lease.Marked()
 	u := n.lease.Report(&m.cell, m.keep(a))
-	if u.Spent+u.Returned+u.Held == 0 && !a.speaks(marked) {
+	if u.Spent+u.Returned+u.Held+n.owes+n.backs == 0 && !a.speaks(marked) {
 		return false
 	}
 	m.putDown(n)
@@ -47,11 +83,24 @@ func (m *Machine) send(w *World, n *Node, ask uint8) bool {
 		n.tokens = before
 	}
 	n.flight = Flight{state: sent, ask: ask, rule: n.rule, marked: marked, sentAt: w.now,
-		tag: u.Tag, spent: u.Spent, returned: u.Returned, held: u.Held}
-	if u.Tag == (slice.Tag{}) && (a.Charged != 0 || a.Fallback != 0) {
+		tag: u.Tag, spent: u.Spent, returned: u.Returned, held: u.Held, owes: n.owes, backs: n.backs}
+	n.owes, n.backs = 0, 0
+	if u.Tag == (slice.Tag{}) && (a.Charged != 0 || a.Fallback != 0 || n.flight.owes != n.flight.backs) {
 		n.flight.tag.Window = m.windowOf(w.clock())
 	}
 	return true
+}
+
+// ofAnotherWindow reports whether a dead slice is of a window that is over: what is to
+// be told of the present one must not be taken for that one's.
+func (m *Machine) ofAnotherWindow(w *World, n *Node) bool {
+	if !n.lease.Holds() || n.alive() {
+		return false
+	}
+	lease := n.lease
+	tag := lease.Report(&m.cell, all).Tag
+	m.pickUp(n)
+	return tag.Window != m.windowOf(w.clock())
 }
 
 // keep returns how many tokens may stay in the slice. A settle with needs
@@ -131,8 +180,9 @@ func (m *Machine) deadlineFrom(from, life int64) (slice.Tick, int64) {
 
 // refuse ends a settle that certainly was not executed.
 func (m *Machine) refuse(n *Node) {
-	m.land(n)
+	f := m.land(n)
 	n.lease.NotRun(&m.cell)
+	n.owes, n.backs = n.owes+f.owes, n.backs+f.backs
 	m.putDown(n)
 }
 
@@ -154,12 +204,28 @@ func (m *Machine) lose(w *World, n *Node) {
 	default:
 		n.lease.Lost()
 	}
+	m.tellAgain(w, n, f)
 	m.putDown(n)
+}
+
+// tellAgain keeps of a settle whose outcome is unknown what was charged beyond what was
+// refunded: told twice it is too much for a while, never told it is lost. A refund
+// that was told twice would be more than was taken.
+func (m *Machine) tellAgain(w *World, n *Node, f Flight) {
+	if m.Flaw == ChargeLost {
+		return
+	}
+	n.owes += max(0, f.owes-f.backs)
+	if f.state == sent {
+		m.owe(w, -min(f.owes, f.backs))
+	}
 }
 
 // crash starts a node again. What it had sent may still run.
 func (m *Machine) crash(w *World, n *Node) {
+	m.owe(w, -n.owes)
 	if n.flight.state == sent {
+		m.owe(w, -n.flight.owes)
 		w.overdue(n.flight)
 	}
 	*n = Node{rule: n.rule}

@@ -24,7 +24,12 @@ func (r *real) follow(m *Machine, before, after *World, a Action) bool {
 		return ok
 	case giveBack:
 		return r.lease.GiveBack(&r.cell, m.Costs[a.pick], &r.dead)
+	case charge:
+		r.cell.Take(m.Costs[a.pick], &r.dead) // or it is to be told
 	case send:
+		if m.pickUp(n); n.owes+n.backs > 0 && m.ofAnotherWindow(before, n) {
+			r.lease.Lapse(&r.cell)
+		}
 		return r.report(m, after.nodes[0].flight, a.pick)
 	case receive:
 		r.receive(m, before, n.flight)

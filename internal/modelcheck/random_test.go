@@ -73,7 +73,7 @@ func drawFaults(t *rapid.T) Faults {
 	few := func(name string) uint8 {
 		return rapid.SampledFrom([]uint8{0, 0, 3, 20}).Draw(t, name)
 	}
-	f := Faults{Lost: few("lost"), NotRun: few("not run"), Crashes: few("crashes"), Refunds: few("refunds"), Changes: few("changes")}
+	f := Faults{Lost: few("lost"), NotRun: few("not run"), Crashes: few("crashes"), Refunds: few("refunds"), Changes: few("changes"), Charges: few("charges")}
 	for range rapid.IntRange(0, maxLeeway).Draw(t, "store faults") {
 		switch rapid.IntRange(0, 2).Draw(t, "fault") {
 		case 0:

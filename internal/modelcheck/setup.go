@@ -58,7 +58,8 @@ type Faults struct {
 	Failovers uint8 // replicas that take over, as of their last copy
 	Jumps     uint8 // steps of the store's clock
 	Changes   uint8 // nodes that hear of another limit
-	Refunds   uint8 // spent tokens that are put back into the slice
+	Refunds   uint8 // admissions that did not happen after all
+	Charges   uint8 // costs that nobody was asked for
 	Resends   uint8 // replies that the client takes for lost and sends the settle again; only with the flaw
 }
 

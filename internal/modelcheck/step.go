@@ -24,6 +24,12 @@ func (m *Machine) step(w *World, a Action) bool {
 	case giveBack:
 		w.left.Refunds--
 		return m.giveBack(w, n, m.Costs[a.pick])
+	case refund:
+		w.left.Refunds--
+		return m.refund(n, m.Costs[a.pick])
+	case charge:
+		w.left.Charges--
+		m.charge(w, n, m.Costs[a.pick])
 	case send:
 		return m.send(w, n, a.pick)
 	case execute:

@@ -23,7 +23,8 @@ func (m *Machine) execute(w *World, f *Flight) {
 	}
 	f.reply = Reply{dropped: g.Dropped, granted: g.Granted, tag: g.Tag, life: g.Life}
 	w.book.enter(g.Tag.Window)
-	m.count(w, &u, g)
+	m.count(w, &u, g, f.backs)
+	m.hear(w, f)
 	if wrote {
 		m.broken = m.checkWrite(w, &u, before, g)
 	}
@@ -31,9 +32,13 @@ func (m *Machine) execute(w *World, f *Flight) {
 
 // count books what a settle admitted. A refund, which comes first, is a negative
 // admission.
-func (m *Machine) count(w *World, u *slice.Usage, g slice.Grant) {
-	if u.Charged < 0 && (u.Tag.Window == 0 || u.Tag.Window == g.Tag.Window) {
-		m.admit(w, int64(u.Charged))
+func (m *Machine) count(w *World, u *slice.Usage, g slice.Grant, backs int64) {
+	charged := int64(u.Charged)
+	if m.Flaw == RefundTwice {
+		charged += backs // the slice has taken it back, and the book has it
+	}
+	if charged < 0 && (u.Tag.Window == 0 || u.Tag.Window == g.Tag.Window) {
+		m.admit(w, charged)
 	}
 	m.admit(w, admitted(u, g))
 }
@@ -50,7 +55,7 @@ func admitted(u *slice.Usage, g slice.Grant) (sum int64) {
 func (m *Machine) usage(f *Flight) slice.Usage {
 	a := &m.asks[f.ask]
 	u := slice.Usage{Tag: f.tag, Spent: f.spent, Returned: f.returned, Held: f.held,
-		Charged: a.Charged, Fallback: a.Fallback, Needs: a.Needs}
+		Charged: a.Charged + float64(f.owes-f.backs), Fallback: a.Fallback, Needs: a.Needs}
 	if !f.marked {
 		u.Want, u.Least, u.Unit, u.Divisor = a.Want, a.Least, a.Unit, a.Divisor
 	}

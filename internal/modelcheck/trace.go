@@ -17,7 +17,7 @@ func (m *Machine) Tell(trace []Action) []string {
 }
 
 var opNames = [ops]string{
-	take: "takes", giveBack: "gives back", send: "sends", execute: "settle runs", receive: "gets the reply",
+	take: "takes", giveBack: "gives back", refund: "is to tell of a refund of", charge: "is charged", send: "sends", execute: "settle runs", receive: "gets the reply",
 	refuse: "settle did not run", lose: "will never know", resend: "settle is sent again", runLate: "an overdue settle runs",
 	crash: "crashes", fire: "watermark moves", change: "hears of another limit", wait: "time passes", edge: "time passes",
 	expire: "the key is removed", forget: "the store loses its data", replicate: "the replica gets a copy",
@@ -31,7 +31,7 @@ func (m *Machine) tell(a Action) string {
 		name = fmt.Sprintf("node %d: %s", a.node, name)
 	}
 	switch a.op {
-	case take, giveBack:
+	case take, giveBack, refund, charge:
 		return fmt.Sprintf("%s %d", name, m.Costs[a.pick])
 	case send:
 		return name + " " + m.asks[a.pick].String()
@@ -80,6 +80,9 @@ func (m *Machine) showNode(n *Node) string {
 	}
 	if n.tokens > 0 && !n.alive() {
 		s += " dead"
+	}
+	if n.owes+n.backs > 0 {
+		s += fmt.Sprintf(" owes %d−%d", n.owes, n.backs)
 	}
 	if f := &n.flight; f.state != none {
 		s += fmt.Sprintf(", %s: spent %d, returned %d, held %d", [...]string{sent: "sent", ran: "ran"}[f.state], f.spent, f.returned, f.held)

@@ -48,6 +48,8 @@ type Node struct {
 	dead   slice.Tick // the watermark
 	latest int64      // µs, the last moment at which the watermark may still be behind the expiry
 	rule   uint8
+	owes   int64 // charges that the next settle tells
+	backs  int64 // refunds that it tells
 	flight Flight
 }
 
@@ -64,6 +66,7 @@ type Flight struct {
 	tag    slice.Tag
 
 	spent, returned, held int64
+	owes, backs           int64
 
 	reply Reply
 }

@@ -25,11 +25,12 @@ func (l Limit) Check(admissions []Admission) Report {
 // that end there, of admitted − r·t; so comparing it with B once per admission
 // judges every interval there is. A window's debt is its count.
 type Checker struct {
-	limit Limit
-	debt  float64
-	since Report // the run of admissions since the debt was last 0
-	worst Report
-	total int64
+	limit   Limit
+	debt    float64
+	pending float64 // tokens of refunds that may have taken effect
+	since   Report  // the run of admissions since the debt was last 0
+	worst   Report
+	total   int64
 }
 
 // NewChecker is a replay that has seen no admission.
@@ -39,7 +40,7 @@ func NewChecker(l Limit) *Checker {
 
 // Add replays an admission; its time must not lie before the last one's.
 func (c *Checker) Add(a Admission) {
-	if c.total == 0 || c.settled(a.At) {
+	if c.total == 0 || c.settled(a.At) || c.debt == 0 {
 		c.debt = 0
 		c.since = Report{From: a.At}
 	}
@@ -47,10 +48,35 @@ func (c *Checker) Add(a Admission) {
 	c.total += a.Cost
 	c.since.To = a.At
 	c.since.Admitted += a.Cost
-	c.since.Excess = c.debt - c.limit.burst
+	c.since.Excess = c.debt - c.pending - c.limit.burst
 	if c.since.Excess > c.worst.Excess {
 		c.worst = c.since
 	}
+}
+
+// Refunding says that so many tokens are given back now or later: at the latest
+// when Refunded is called, and never if it is not. Until then the doubt is the
+// fleet's: an interval is judged as if they were back, wherever that helps it.
+func (c *Checker) Refunding(tokens int64) { c.pending += float64(tokens) }
+
+// Refunded gives tokens back by a time, which must not lie before the last one's:
+// from then on they are a negative admission. A debt is never below 0, so what has
+// been refilled since it was admitted is not given back again.
+func (c *Checker) Refunded(a Admission) {
+	c.pending -= float64(a.Cost)
+	if c.total == 0 {
+		return
+	}
+	c.total -= a.Cost
+	settled := c.settled(a.At)
+	c.debt -= float64(a.Cost)
+	if settled || c.debt <= 0 {
+		c.debt = 0
+		c.since = Report{From: a.At, To: a.At}
+		return
+	}
+	c.since.To = a.At
+	c.since.Admitted -= a.Cost
 }
 
 // settled drains the debt up to at and says whether nothing of it was left.

@@ -42,10 +42,22 @@ func (i *Ideal) Fits(at, cost int64) bool {
 }
 
 // Charge takes cost tokens that somebody else admitted, down to an empty
-// account and no further.
+// account and no further; a debt stays as it is.
 func (i *Ideal) Charge(at, cost int64) {
 	i.refill(at)
-	i.level = max(0, i.level-float64(cost))
+	i.level = max(min(i.level, 0), i.level-float64(cost))
+}
+
+// Owe takes tokens that nobody was asked for, down to a debt of one burst.
+func (i *Ideal) Owe(at, tokens int64) {
+	i.refill(at)
+	i.level = max(min(i.level, -i.limit.burst), i.level-float64(tokens))
+}
+
+// Return gives tokens back, up to a full account.
+func (i *Ideal) Return(at, tokens int64) {
+	i.refill(at)
+	i.level = min(i.limit.burst, i.level+float64(tokens))
 }
 
 func (i *Ideal) refill(at int64) {

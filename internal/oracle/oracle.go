@@ -39,6 +39,15 @@ func NewWindow(count int64, period time.Duration) Limit {
 	return Limit{burst: float64(count), window: period}
 }
 
+// NewAccount is an account in the store's own numbers: rate in tokens per ns, and for
+// a window its length. A limit of which floors own a part has a smaller account.
+func NewAccount(burst, rate float64, window time.Duration) Limit {
+	if window > 0 {
+		rate = 0
+	}
+	return Limit{burst: burst, rate: rate, window: window}
+}
+
 // Over is the limit times 1+over: the bound that a fleet with a floor keeps.
 func (l Limit) Over(over float64) Limit {
 	l.burst *= 1 + over
