@@ -63,7 +63,9 @@ type unseen struct {
 	waits   bool    // a call about the key is under way: who needs Redis waits for its end
 	overdue bool    // for too long
 	share   float64 // tokens that FailLocal could admit
+	size    float64 // of the account
 	stale   float64 // tokens that the next settle gives back
+	spent   float64 // tokens that it reports as used, of what Redis knows to be lent unless it has lost data
 	soon    float64 // tokens that may be free by the time that Redis judges a request
 }
 
@@ -123,7 +125,8 @@ func stateOf(st *syncer.State) KeyState {
 		Demand: st.Demand, DenialRate: st.Denials, Owed: st.Owed, Fallback: st.Fallback,
 		InFlight: st.InFlight, StoreDown: st.Down,
 		ToldFree: st.Free, ToldFull: time.Duration(st.Full),
-		unseen: unseen{never: st.Plan.Never, waits: st.Waits, overdue: st.Overdue, share: st.Share, stale: float64(st.Stale)},
+		unseen: unseen{never: st.Plan.Never, waits: st.Waits, overdue: st.Overdue, share: st.Share,
+			size: float64(st.Plan.Rule.Burst), stale: float64(st.Stale), spent: float64(st.Spent)},
 	}
 }
 

@@ -24,12 +24,12 @@ func inspect(t *testing.T, l *Limiter, key string) KeyState {
 // Why is derived from what is inspected, and must be what then happens: whatever a key
 // has been through, the next request is decided as foreseen.
 func TestWhyIsTrue(t *testing.T) {
-	seeds, seen := uint64(24), &foreseen{count: map[string]int{}}
+	seeds, seen := uint64(12), &foreseen{count: map[string]int{}}
 	switch {
 	case *full:
 		seeds = 500
 	case raceDetector || testing.Short():
-		seeds = 6
+		seeds = 5
 	}
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 8))

@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -93,6 +94,13 @@ func (f *foresight) verb() string {
 func (s *KeyState) ask() foresight {
 	least := s.Store.Free - max(s.Owed, 0) - s.Fallback
 	most := s.Store.Free - min(s.Owed, 0) + s.stale + s.soon
+	lent := float64(s.Store.Lent)
+	if reported := s.spent + s.stale; reported > lent {
+		least -= reported // Redis does not know of all of it, and will charge it
+	}
+	if lent > s.size {
+		most = math.Inf(1) // a higher limit lent it: more may be free once it is reported
+	}
 	why := fmt.Sprintf("this node holds no token of the key and would ask Redis, where %s of %d %s free", tokens(s.Store.Free), s.Limit.Burst(), isAre(s.Store.Free))
 	if s.Store.Lent > 0 {
 		why += fmt.Sprintf(" and %d lent to nodes", s.Store.Lent)

@@ -13,6 +13,7 @@ type State struct {
 	SliceEnds int64 // until its lease ends; 0 without one
 	Marked    bool  // the outcome of a settle is unknown: the slice is not spoken of any more
 	Stale     int64 // tokens of a slice whose lease is over here: the next settle gives them back
+	Spent     int64 // tokens of the slice that are used and were not reported yet
 
 	Floor      float64 // tokens that can be taken from the floor
 	FloorOff   int64   // for so long it is suspended
@@ -122,6 +123,9 @@ func (a *Account) stateOfSettles(st *State, now int64) {
 	st.Marked = c.lease.Marked()
 	if c.lease.Holds() {
 		st.SliceEnds = max(a.Cell.Left(now), 0)
+	}
+	if c.lease.Holds() && !st.Marked {
+		st.Spent = c.lease.Unreported(&a.Cell)
 	}
 	if c.lease.Holds() && !st.Marked && a.Cell.Expired(&a.limiter().s.Dead) {
 		st.Stale = a.Cell.Tokens()
