@@ -84,7 +84,8 @@
 // lets pass by default. Errors are InvalidArgument, for what only a gateway's
 // configuration can cause (no domain, no descriptors or more than 100), Unavailable
 // once the server is closed, and what ended the call's context. What a client of
-// the gateway can choose, such as values of any length, is never an error.
+// the gateway can choose, such as values of any length, is never an error. The one
+// exception is not the service's: gRPC refuses a message whose texts are no UTF-8.
 //
 // # Reloading
 //

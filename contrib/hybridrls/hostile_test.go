@@ -120,7 +120,7 @@ func TestNilParts(t *testing.T) {
 // Long values take no more memory than short ones: the node keeps their digests.
 func TestLongValuesAreNotKept(t *testing.T) {
 	g := newGateway(t, oneRule("limit: 1000000/h"), nil)
-	const n, size = 300, 100_000
+	const n, size = 100, 50_000
 	value := []byte(strings.Repeat("v", size))
 	before := heap()
 	for i := range n {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/hybridlimit/hybrid"
 )
@@ -49,6 +52,49 @@ func TestWhatWasUsedCountsOn(t *testing.T) {
 	g.setRules(oneRule("limit: 5/h, accuracy: exact"))
 	g.want(ok, 1, d("user=alice"))
 	g.want(overLimit, 1, d("user=alice"))
+}
+
+// While a limiter is made again, its requests wait for it, as long as their time
+// allows, and those of other rules do not.
+func TestRequestsWaitForALimiterThatIsMadeAgain(t *testing.T) {
+	g := newGateway(t, twoLimits, nil)
+	g.want(ok, 9, d("user=alice"))
+	rules := mustParse(t, strings.Replace(twoLimits, "accuracy: exact", "accuracy: strict", 1)) // of user alone
+	c := planChange(g.server.rules, rules)
+	if len(c.again) != 1 || c.again[0].new.name != "edge/user" || len(c.fresh)+len(c.limits)+len(c.gone) != 0 {
+		t.Fatalf("%+v: want edge/user to be made again, and nothing else", c)
+	}
+	if err := g.server.publish(c, rules); err != nil {
+		t.Fatal(err)
+	}
+	g.want(ok, 1, d("route=a"))
+	g.want(ok, 1, d("nobody=knows"))
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	req := &rlsv3.RateLimitRequest{Domain: "edge", Descriptors: []*commonv3.RateLimitDescriptor{d("user=alice")}}
+	if _, err := g.server.ShouldRateLimit(short, req); status.Code(err) != codes.DeadlineExceeded {
+		t.Fatalf("a call without time to wait: %v", err)
+	}
+	var waiting sync.WaitGroup
+	var admitted atomic.Int64
+	for range 5 {
+		waiting.Go(func() {
+			if resp, err := g.server.ShouldRateLimit(context.Background(), req); err == nil && resp.GetOverallCode() == ok {
+				admitted.Add(1)
+			}
+		})
+	}
+	time.Sleep(20 * time.Millisecond)
+	if admitted.Load() != 0 {
+		t.Error("a request passed a limiter that was not there")
+	}
+	if err := c.finish(g.node); err != nil {
+		t.Fatal(err)
+	}
+	waiting.Wait()
+	if admitted.Load() != 1 {
+		t.Errorf("%d of the requests that waited passed, want the one that was left of 10", admitted.Load())
+	}
 }
 
 // Limiters come and go with their rules.

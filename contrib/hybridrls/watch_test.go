@@ -101,3 +101,26 @@ func TestWatch(t *testing.T) {
 		t.Errorf("the log names the bad line %d times, want once:\n%s", n, log)
 	}
 }
+
+// Half of a file, as an editor may leave it for a moment, can be rules too. It is
+// not taken: what is taken has been read twice.
+func TestHalfAFileIsNotTaken(t *testing.T) {
+	whole := oneRule("limit: 10/h, accuracy: exact") + "- {name: route, match: [{key: route}], limit: 1/h, accuracy: exact}\n"
+	half := oneRule("limit: 10/h, accuracy: exact")
+	g := newGateway(t, oneRule("limit: 10/h, accuracy: exact, on_failure: closed"), nil)
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	w := &watch{server: g.server, path: path, done: g.server.sum}
+	for _, step := range []struct {
+		text    string
+		reloads uint64
+		rules   int
+	}{
+		{half, 0, 1}, {whole, 0, 1}, {half, 0, 1}, {whole, 0, 1}, {whole, 1, 2}, {whole, 1, 2}, {half, 1, 2}, {half, 2, 1},
+	} {
+		write(t, path, step.text)
+		w.look()
+		if st := g.server.Stats(); st.Reloads != step.reloads || st.Rules != step.rules || st.BadFiles != 0 {
+			t.Fatalf("%+v after %+v", st, step)
+		}
+	}
+}
