@@ -88,6 +88,11 @@ func (c *contact) owe(tokens float64) {
 	c.charged = min(max(c.charged+tokens, -slice.MaxTokens), slice.MaxTokens)
 }
 
+// unheard keeps what a settle of unknown outcome was to charge. Told twice it is a debt
+// that drains; never told it would be lost. A refund is not told again: twice it would
+// give back more than was taken.
+func (c *contact) unheard(u *slice.Usage) { c.owe(max(0, u.Charged)) }
+
 // Read asks the store for the state of a key and changes nothing, here or
 // there. It waits for StoreTimeout at most.
 func (l *Limiter) Read(ctx context.Context, key string, rule slice.Rule) (slice.Grant, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,32 @@ func TestADebtIsOneBurst(t *testing.T) {
 		if r.retry < 99*time.Second || r.retry > 102*time.Second {
 			t.Errorf("told to retry after %v", r.retry)
 		}
+	})
+}
+
+// Without a reply nobody knows whether the store was told. A charge is told again, and
+// counts twice at worst; a refund is not, and is lost at worst.
+func TestACallWithoutAReply(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(100_000, 24*time.Hour)
+		l := w.limiter(rule, exactly)
+		replyIsLost := func(call func(*Account) bool) (used float64) {
+			t.Helper()
+			before, _ := w.store.state("l/k", rule)
+			w.store.fail(slice.Unknown) // executed, and nobody hears of it
+			call(l.Account("k", "k"))
+			time.Sleep(300 * time.Millisecond)
+			w.store.fail(slice.Ran)
+			for range 3 { // requests pay for telling it again
+				time.Sleep(2 * time.Second)
+				allow(l, "k", 1)
+			}
+			time.Sleep(3 * time.Second)
+			after, _ := w.store.state("l/k", rule)
+			return math.Round((after-before)/100) * 100
+		}
+		equal(t, "used for a charge of 3000", replyIsLost(func(a *Account) bool { return a.Charge(3000) }), 6000)
+		equal(t, "used for a refund of 2000", replyIsLost(func(a *Account) bool { return a.Refund(2000) }), -2000)
 	})
 }
 
