@@ -18,6 +18,8 @@ type crowd struct {
 	judge   *judge
 	start   time.Time
 	names   []string // of keys
+	e       *Experiment
+	changer changer
 
 	mu      sync.Mutex
 	traffic *traffic
@@ -46,6 +48,7 @@ func (c *crowd) work() {
 		r := c.rise(a)
 		c.ask(&r)
 		c.judge.decided(r)
+		c.after(&r)
 	}
 }
 
@@ -81,5 +84,5 @@ func (c *crowd) rise(a arrival) request {
 func (c *crowd) ask(r *request) {
 	answer := c.subject.Ask(int(r.node), c.names[r.key], r.cost)
 	r.delay = time.Now().UnixNano() - r.asked
-	r.at, r.allowed, r.blocked, r.policy = answer.At, answer.Allowed, answer.Blocked, answer.Policy
+	r.at, r.allowed, r.blocked, r.policy, r.floor = answer.At, answer.Allowed, answer.Blocked, answer.Policy, answer.Floor
 }

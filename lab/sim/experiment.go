@@ -33,6 +33,8 @@ type Experiment struct {
 	Place    Place    // the node that a request goes to; default Uniform
 	Scenes   Scenes   // if any, the measured part plays these in turn, instead of Load and Place
 	Quiet    bool     // nobody asks anything during the warm-up
+	Refunds  Refunds  // what is given back later
+	Charges  Charges  // what turns out to cost more later
 
 	Still  time.Duration // the first part of the warm-up, in which nobody asks anything
 	Warm   time.Duration // default: five seconds, in which nodes find each other, and one fill time
@@ -43,7 +45,18 @@ type Experiment struct {
 
 	// Subject makes what the experiment is about; nil is the library. It has no flag.
 	Subject func(Setup) Subject
+
+	flaw flaw // what nodes do wrong, to see that it is found
 }
+
+// flaw is what a node does wrong with what becomes known later.
+type flaw uint8
+
+const (
+	sound          flaw = iota
+	forgetsCharges      // it tells nobody of them
+	refundsTwice        // it counts each refund twice
+)
 
 // Setup is what a subject has to know of an experiment.
 type Setup struct {

@@ -39,6 +39,11 @@ type Figures struct {
 
 	Remembered float64 // keys that a node remembers at the end, on average; of the library only
 
+	// What became known later, in the whole run.
+	Refunds, Refunded int64         // calls, and tokens
+	Charges, Charged  int64         // calls, and tokens
+	Known             time.Duration // until the store knew, at the longest; of a slice that took it, until it was next told of
+
 	Asked   int64         // requests in the whole run; of a sample of keys, those that were made
 	Elapsed time.Duration // real time of the run
 }

@@ -28,6 +28,8 @@ func (e *Experiment) Bind(fs *flag.FlagSet) {
 	fs.Float64Var(&e.Rate, "rate", e.Rate, "offered `requests` per second in all, instead of -load")
 	fs.Var(&e.Place, "place", "`node` of a request: uniform, one, hopping, least or zipf:SKEW")
 	fs.Var(&e.Scenes, "scenes", "`scenes` in turn instead of -load and -place: \"2m 0.5x uniform aside, 1m 50/s one\"")
+	fs.Var(&e.Refunds, "refunds", "`PART:DELAY` of the admitted requests that are given back later, whole or in part")
+	fs.Var(&e.Charges, "charges", "`PART:DELAY:BURSTS` of the requests that turn out to cost more later, up to so many bursts")
 	fs.BoolVar(&e.Quiet, "quiet", e.Quiet, "no requests during the warm-up")
 	fs.DurationVar(&e.Still, "still", e.Still, "no requests in the first `part` of the warm-up")
 	fs.DurationVar(&e.Warm, "warm", e.Warm, "warm-up (default 5s and one fill time)")

@@ -31,6 +31,8 @@ type fleet struct {
 	mu    sync.Mutex                // of changes to both, and of problems
 
 	problems map[string]error // by kind; the first of each
+
+	changes changes
 }
 
 // member is one node of a fleet.
@@ -70,6 +72,7 @@ func (f *fleet) join() {
 	number := len(nodes)
 	salt := f.e.Seed<<16 + uint64(number)
 	m := &member{link: newLink(f.e.Trip, salt, &f.meter), wire: newWire(&f.meter, f.watched)}
+	m.wire.arrived = f.changes.arrived
 	if f.outages.Load() > 0 {
 		m.link.cut()
 	}
@@ -133,7 +136,7 @@ func (f *fleet) Ask(node int, key string, cost int64) Answer {
 	asked := time.Now()
 	r, err := m.limiter.AllowN(context.Background(), key, cost)
 	now := time.Now()
-	a := Answer{Allowed: r.Allowed, Blocked: now != asked, At: now.UnixNano() / 1000 * 1000, Policy: r.Path == hybrid.PathFallback}
+	a := Answer{Allowed: r.Allowed, Blocked: now != asked, At: now.UnixNano() / 1000 * 1000, Policy: r.Path == hybrid.PathFallback, Floor: r.Path == hybrid.PathFloor}
 	if a.Blocked {
 		f.meter.blocked.Add(1)
 	}
@@ -151,6 +154,22 @@ func (f *fleet) Ask(node int, key string, cost int64) Answer {
 	}
 	f.check(r)
 	return a
+}
+
+// refund gives tokens back on a node.
+func (f *fleet) refund(m *member, key string, n int64) error {
+	if f.e.flaw == refundsTwice {
+		_ = m.limiter.Refund(context.Background(), key, n) // as the next one
+	}
+	return m.limiter.Refund(context.Background(), key, n)
+}
+
+// charge charges a node with what turned out to be used.
+func (f *fleet) charge(m *member, key string, n int64) error {
+	if f.e.flaw == forgetsCharges {
+		n = 0
+	}
+	return m.limiter.Charge(context.Background(), key, n)
 }
 
 // stamp gives a decision of the store the time at which the store made it. The

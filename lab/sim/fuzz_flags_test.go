@@ -18,6 +18,8 @@ func FuzzFlags(f *testing.F) {
 		"arrivals":  {"poisson", "batch:5", "batch:0", "onoff:1s:2s", "onoff:0s:0s", "batch:", "x"},
 		"place":     {"uniform", "one", "hopping", "least", "zipf:1.1", "zipf:nan", "zipf:-1", "zipf:"},
 		"scenes":    {"2m 0.5x uniform aside, 1m 50/s one", "1m", "1m 1x", "1m nanx one", "1m -5/s one", ",", "1m 1x one aside aside", "0s 1x one"},
+		"refunds":   {"0.2:3s", "", "NaN:1s", "0.2", "1e-300:1h", "0x1p-2:1ms"},
+		"charges":   {"0.02:3s:1.5", "", "0.02:3s", "0.02:3s:Inf", "1:1ms:1e-9"},
 		"store":     {"memory", "mini", "", "x"},
 		"zipf":      {"0.99", "nan", "-1", "1e999"},
 		"span":      {"1s", "-1s", "1e99h", "9999999h"},

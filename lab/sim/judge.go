@@ -17,13 +17,28 @@ type request struct {
 	number  int64 // in the order of arrival
 	cost    int64
 	stretch *stretch
+	used    float64 // audits only
 	key     int32
 	node    int32
+	event   event
 	ideal   bool // a perfect central limiter admits it
 	allowed bool
 	blocked bool
 	policy  bool
+	floor   bool
 }
+
+// event is what a request in the judge's line is.
+type event uint8
+
+const (
+	decision  event = iota
+	refunding       // cost tokens are given back now or later
+	refunded        // they are
+	charging        // cost tokens, known at the moment asked, count now or later
+	charged         // they do
+	audited         // the store says how much is used
+)
 
 // before says which of two decisions counts first.
 func (r *request) before(o *request) bool {
@@ -45,6 +60,8 @@ type judge struct {
 	local []*oracle.Checker // by key: FailLocal, with what the policy admits; nil: nothing is bounded so
 
 	answered, admits int64 // by the failure policy: in all, and admissions
+
+	tabOf func() *oracle.Tab // nil: there is none
 }
 
 // law is what keys are judged by: what they are when nobody has asked.
@@ -59,6 +76,7 @@ type account struct {
 	limit   oracle.Checker // the limit itself
 	central oracle.Ideal   // the perfect central limiter, at arrival
 	ours    oracle.Ideal   // an ideal account that is charged with our admissions
+	tab     *oracle.Tab    // the account with what becomes known later; nil: nothing does
 }
 
 // reorderLag is longer than any caller waits for the store.
@@ -77,6 +95,9 @@ func newJudge(e Experiment, keys *population) *judge {
 		j.law.all = oracle.NewChecker(promise(e.Limit, over+1, losses))
 		j.local = make([]*oracle.Checker, keys.count)
 	}
+	if e.changesLater() && losses == 0 { // an account that was lost knows nothing
+		j.tabOf = e.tab
+	}
 	return j
 }
 
@@ -94,15 +115,22 @@ func (j *judge) account(key int32) *account {
 	if a == nil {
 		a = new(account)
 		*a = j.law.account
+		if j.tabOf != nil {
+			a.tab = j.tabOf()
+		}
 		j.keys[key] = a
 	}
 	return a
 }
 
 // decided takes a decision that has become known now.
-func (j *judge) decided(r request) {
+func (j *judge) decided(r request) { j.happened(r) }
+
+// happened takes what has become known now, of an earlier moment.
+func (j *judge) happened(r request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.offerChange(&r)
 	j.late.add(r)
 	j.judgeUntil(time.Now().Add(-j.lag).UnixNano())
 }
@@ -114,7 +142,11 @@ func (j *judge) judgeUntil(at int64) {
 		if r == nil || r.at >= at {
 			return
 		}
-		j.decide(r)
+		if r.event == decision {
+			j.decide(r)
+		} else {
+			j.change(r)
+		}
 		j.late.drop()
 	}
 }
@@ -144,14 +176,24 @@ func (j *judge) admitted(a *account, r *request) {
 	if !r.policy {
 		a.promise.Add(admission)
 	}
+	if a.tab != nil && !r.policy && !r.floor {
+		a.tab.Admit(admission)
+	}
+	if local := j.localOf(r.key); local != nil {
+		local.Add(admission)
+	}
+}
+
+// localOf is the judgement of a key with what the policy admits; nil: there is none.
+func (j *judge) localOf(key int32) *oracle.Checker {
 	if j.local == nil {
-		return
+		return nil
 	}
-	if j.local[r.key] == nil {
+	if j.local[key] == nil {
 		c := *j.law.all
-		j.local[r.key] = &c
+		j.local[key] = &c
 	}
-	j.local[r.key].Add(admission)
+	return j.local[key]
 }
 
 // finish judges all that is left, and sums up.
@@ -172,6 +214,7 @@ func (j *judge) finish(f *Figures) {
 		if j.local != nil && j.local[number] != nil {
 			f.hold(number, j.local[number], "the promise of FailLocal")
 		}
+		f.holdTab(number, a.tab)
 	}
 	j.holdPolicy(f)
 }

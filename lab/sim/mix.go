@@ -31,6 +31,9 @@ func Mix(seed uint64) Experiment {
 	if silent := e.random("silence"); silent.IntN(2) == 0 {
 		e.fallSilent(silent)
 	}
+	if later := e.random("later"); later.IntN(4) > 0 {
+		e.changeLater(later)
+	}
 	e.endInTime()
 	if e.OnFailure == hybrid.FailLocal {
 		e.knowItsSize()
@@ -69,6 +72,18 @@ func (e *Experiment) fallSilent(rng *rand.Rand) {
 	e.Faults = slices.DeleteFunc(e.Faults, func(f Fault) bool { return f.Kind == Mend && f.At >= from && f.At < to })
 	e.Faults = append(e.Faults, Fault{At: from, Kind: Hole, Node: rng.IntN(6)}, Fault{At: to, Kind: Mend})
 	e.Faults.sort()
+}
+
+// changeLater lets costs become known later: some soon and some when what was admitted
+// has long been refilled.
+func (e *Experiment) changeLater(rng *rand.Rand) {
+	delays := []time.Duration{20 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second, 40 * time.Second}
+	if rng.IntN(4) > 0 {
+		e.Refunds = Refunds{Part: pick(rng, []float64{0.05, 0.3, 1}), Delay: pick(rng, delays)}
+	}
+	if rng.IntN(4) > 0 || e.Refunds.Part == 0 {
+		e.Charges = Charges{Part: pick(rng, []float64{0.002, 0.02, 0.2}), Delay: pick(rng, delays), Most: pick(rng, []float64{0.2, 1, 4})}
+	}
 }
 
 // endInTime lets all faults end before the run does.

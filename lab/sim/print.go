@@ -19,6 +19,10 @@ func (f *Figures) Print(w io.Writer) {
 	f.printOver(say)
 	f.printUnder(say)
 	f.printCost(say)
+	if f.Refunds+f.Charges > 0 {
+		say("later", "%d refunds of %d tokens, %d charges of %d tokens; the store knew of each that reached it within %v",
+			f.Refunds, f.Refunded, f.Charges, f.Charged, f.Known)
+	}
 	for _, err := range f.Problem {
 		say("BROKEN", "%v", err)
 	}

@@ -31,8 +31,12 @@ func (e Experiment) run() *Figures {
 
 	var others sync.WaitGroup
 	if library != nil {
-		c.nodes, c.placer.tokens = library.living, library.tokens
+		c.nodes, c.placer.tokens, c.changer = library.living, library.tokens, library
+		library.changes.judge = j
 		others.Go(func() { library.suffer(c.start) })
+		if j.tabOf != nil {
+			others.Go(func() { library.audit(j, c.names, c.start, e.Warm+e.Span) })
+		}
 	}
 	var before bill
 	others.Go(func() {
@@ -102,8 +106,11 @@ func (e Experiment) subject(keys *population) (s Subject, library *fleet) {
 
 // testify says what only the library's own fleet knows.
 func (f *fleet) testify(fig *Figures, total Cost) {
-	if total.Operations > fig.Asked || f.meter.exceeded.Load() {
-		f.problem("operations", fmt.Errorf("%d operations for %d requests", total.Operations, fig.Asked))
+	fig.Refunds, fig.Refunded = f.changes.refunds.Load(), f.changes.refunded.Load()
+	fig.Charges, fig.Charged = f.changes.charges.Load(), f.changes.charged.Load()
+	fig.Known = time.Duration(f.changes.longest.Load())
+	if calls := fig.Asked + fig.Refunds + fig.Charges; total.Operations > calls || f.meter.exceeded.Load() {
+		f.problem("operations", fmt.Errorf("%d operations for %d calls", total.Operations, calls))
 	}
 	if g, err := f.backend.state("k0", f.e.Limit.Rule()); err == nil {
 		fig.Free, fig.Lent = math.Max(0, float64(f.e.Limit.Burst())-g.Used), float64(g.Lent)
@@ -120,7 +127,7 @@ func newCrowd(e Experiment, s Subject, j *judge, keys *population) *crowd {
 	for i := range nodes {
 		nodes[i] = i
 	}
-	return &crowd{subject: s, judge: j, start: time.Now(), names: keys.names(),
+	return &crowd{e: &e, subject: s, judge: j, start: time.Now(), names: keys.names(),
 		nodes:   func() []int { return nodes },
 		traffic: newTraffic(e, keys), placer: &placer{rng: e.random("places")}}
 }

@@ -23,6 +23,7 @@ type Answer struct {
 	Blocked bool  // it waited for a reply of the store
 	At      int64 // when the decision counts, ns: when the store executed it, or when the node decided alone
 	Policy  bool  // the store did not answer, and what is to be done then was decided beforehand
+	Floor   bool  // a share of the limit admitted it that nobody else has a part in
 }
 
 // Cost counts what requests cost the store.

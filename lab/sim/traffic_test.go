@@ -166,6 +166,8 @@ func TestFlagValues(t *testing.T) {
 		{new(Place), []string{"uniform", "one", "hopping", "least", "zipf:0.99"}, []string{"", "zipf", "zipf:-1", "zipf:NaN"}},
 		{new(Scenes), []string{"2m0s 0.5x uniform aside, 1m0s 3x one", "1s 50/s least", ""}, []string{"2m", "2m 1 uniform x", "0s 1x one", "1s NaNx one"}},
 		{new(Faults), []string{"crash:3@1s,pause:0@2s+5s,wipe@3s+1s", ""}, []string{"crash@1s", "wipe@3s", "wipe:1@3s+1s", "nothing@1s", "cut:1@x"}},
+		{new(Refunds), []string{"0.2:3s", "1:1ms", ""}, []string{"0.2", "0:1s", "1.5:1s", "NaN:1s", "0.2:0s", "0.2:2h", "0.2:1s:1"}},
+		{new(Charges), []string{"0.02:3s:1.5", ""}, []string{"0.02:3s", "0.02:3s:0", "0.02:3s:NaN", "0.02:3s:101", "2:3s:1"}},
 		{new(Store), []string{"memory", "mini"}, []string{"redis"}},
 		{limitValue{new(hybrid.Limit)}, []string{"1000/min", "5/s:20", "window:100/20s", "7/d"}, []string{"", "0/s", "5", "5/x", "window:5/s:3", "5/s:0"}},
 		{accuracyValue{new(hybrid.Accuracy)}, []string{"balanced", "strict", "exact", "within:0.05:0.1"}, []string{"", "within:2:0", "within:0.1"}},

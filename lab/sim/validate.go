@@ -24,6 +24,8 @@ func (e Experiment) Validate() error {
 	switch {
 	case len(d.Faults) > 0 && d.Subject != nil:
 		return fmt.Errorf("faults: only the library suffers them")
+	case d.changesLater() && d.Subject != nil:
+		return fmt.Errorf("refunds, charges: only the library has them")
 	case d.Sample > 0 && len(d.Scenes) > 0:
 		return fmt.Errorf("sample: %v, allowed 0 where there are scenes", d.Sample)
 	case d.Load == 0 && d.Rate == 0 && len(d.Scenes) == 0:

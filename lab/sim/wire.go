@@ -59,6 +59,10 @@ type wire struct {
 	mu       sync.Mutex
 	verdicts map[string]verdict // by key: the last settle that carried requests
 	tokens   map[string]int64   // by key: what is in the slice; nil: nobody asks
+
+	open    map[string][]*owed        // by key: what the store may not know yet; nil: nothing, ever
+	cargo   map[*slice.Settle][]*owed // what settles carry of it that have not arrived
+	arrived func([]*owed)             // is told what has
 }
 
 // verdict is when the store judged requests, and how many of their callers have
@@ -88,14 +92,15 @@ func (w *wire) sent(settles [][]*slice.Settle, commands int) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.tokens == nil {
+	if w.tokens == nil && w.open == nil {
 		return
 	}
 	for _, part := range settles {
 		for _, st := range part {
-			if st.Usage.Tag.Epoch > 0 {
+			if w.tokens != nil && st.Usage.Tag.Epoch > 0 {
 				w.tokens[keyOf(st.Account)] = st.Usage.Held
 			}
+			w.load(st)
 		}
 	}
 }
@@ -108,6 +113,11 @@ func (w *wire) executed(settles []*slice.Settle) {
 	for _, st := range settles {
 		if st.Outcome == slice.NotRun {
 			continue
+		}
+		if st.Outcome == slice.Ran {
+			if all := w.unload(st); len(all) > 0 {
+				w.arrived(all)
+			}
 		}
 		if w.meter.operations.Add(1) > w.meter.asked.Load() && !w.meter.lenient.Load() {
 			w.meter.exceeded.Store(true)
@@ -122,8 +132,11 @@ func (w *wire) replied(settles []*slice.Settle) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, st := range settles {
-		if st.Outcome == slice.Ran {
+		switch st.Outcome {
+		case slice.Ran:
 			w.heard(st)
+		case slice.NotRun:
+			w.bringBack(st)
 		}
 	}
 }
