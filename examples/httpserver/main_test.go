@@ -39,8 +39,8 @@ func TestCurlLines(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	out, ended := &output{}, make(chan error, 1)
-	go func() { ended <- run(ctx, out, "127.0.0.1:0") }()
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), "login; done"); {
+	go func() { ended <- run(ctx, out, "127.0.0.1:0", "127.0.0.1:0") }()
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), "/metrics"); {
 		select {
 		case err := <-ended:
 			t.Fatalf("it ended: %v\n%s", err, out)
@@ -52,6 +52,7 @@ func TestCurlLines(t *testing.T) {
 	}
 	t.Log("\n" + out.String())
 	checkTries(t, out.String())
+	checkAdmin(t, out.String())
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -81,6 +82,34 @@ func checkTries(t *testing.T, text string) {
 			}
 			if strings.Contains(line, "k1") && !strings.HasPrefix(resp.Header.Get("RateLimit"), `"hello";r=`) {
 				t.Errorf("%s: %v", why, resp.Header)
+			}
+		}
+	}
+}
+
+// checkAdmin looks at what operators see of the requests that checkTries has sent.
+func checkAdmin(t *testing.T, text string) {
+	urls := regexp.MustCompile(`For operators: (\S+) and (\S+)`).FindStringSubmatch(text)
+	if urls == nil {
+		t.Fatal("no addresses for operators")
+	}
+	for url, wants := range map[string][]string{
+		urls[1]:                  {"<title>"},
+		urls[1] + "?format=json": {`"hello"`, `"login"`},
+		urls[2]:                  {`hybrid_decisions_total{limiter="login",path="exact",result="allowed"} 2`},
+	} {
+		resp, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d, %v", url, resp.StatusCode, err)
+		}
+		for _, want := range wants {
+			if !strings.Contains(string(body), want) {
+				t.Errorf("%s lacks %q", url, want)
 			}
 		}
 	}
@@ -121,7 +150,7 @@ func curl(t *testing.T, line string) *http.Response {
 
 func TestBadRedisURL(t *testing.T) {
 	t.Setenv("REDIS_URL", "http://example")
-	if err := run(context.Background(), io.Discard, "127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "REDIS_URL") {
+	if err := run(context.Background(), io.Discard, "127.0.0.1:0", "127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "REDIS_URL") {
 		t.Errorf("%v", err)
 	}
 }
