@@ -40,6 +40,7 @@ func openRedis() (client *redis.Client, hangUp func(), err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("REDIS_URL: %w", err)
 		}
+		opts.ContextTimeoutEnabled = true
 		client := redis.NewClient(opts)
 		return client, func() { client.Close() }, nil
 	}
@@ -48,7 +49,7 @@ func openRedis() (client *redis.Client, hangUp func(), err error) {
 		return nil, nil, err
 	}
 	store.ClockTTL(true) // keys expire as they do in a real Redis
-	client = redis.NewClient(&redis.Options{Addr: store.Addr()})
+	client = redis.NewClient(&redis.Options{Addr: store.Addr(), ContextTimeoutEnabled: true})
 	return client, func() {
 		client.Close()
 		store.Close()
