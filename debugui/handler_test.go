@@ -145,6 +145,9 @@ func TestDataOfABusyLimiter(t *testing.T) {
 		if sum := l.Admitted.Value + l.Denied.Value; sum < 490 || sum > 501 || l.Admitted.Value < 200 || l.Denied.Value < 200 {
 			t.Errorf("%v admitted and %v denied a second, want 500 together", l.Admitted.Value, l.Denied.Value)
 		}
+		if used := l.LimitsUsed; used.Value < 20 || used.Value > 22 || !strings.HasPrefix(used.Text, "what 2") { // its burst and what it refilled, in 3 s
+			t.Errorf("%+v of a limit of 10/s", used)
+		}
 		var sum number
 		for _, p := range l.Paths {
 			for _, f := range []*figure{p.Admitted, p.Denied} {

@@ -2,6 +2,7 @@ package debugui
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/hybridlimit/hybrid"
@@ -86,4 +87,4 @@ func TestLimitIsDrawnWhereItSaysSomething(t *testing.T) {
 	}
 }
 
-func (n number) known() bool { return n == n } // not NaN
+func (n number) known() bool { return !math.IsNaN(float64(n)) }

@@ -65,6 +65,7 @@ type limiterReport struct {
 	Fleet          figure       `json:"fleet"`
 	Keys           figure       `json:"keys"`
 	Admitted       figure       `json:"admitted"`
+	LimitsUsed     figure       `json:"limits_used"` // what is admitted here, against what one key may use
 	Denied         figure       `json:"denied"`
 	DeniedPart     figure       `json:"denied_part"`
 	OperationsEach figure       `json:"operations_per_request"`
@@ -202,6 +203,7 @@ func limiterOf(l *limiterInfo, w window, h history, charted map[string]bool) lim
 		Fleet:          fleetOf(st.Fleet),
 		Keys:           countOf(st.Keys),
 		Admitted:       rateOf(w.perSecond(w.of(l.name, admitted))),
+		LimitsUsed:     limitsUsed(w.perSecond(w.of(l.name, admitted)), refill(l.limit)),
 		Denied:         rateOf(w.perSecond(w.of(l.name, denied))),
 		DeniedPart:     partOf(ratio(per(denied), per(decided))),
 		OperationsEach: countOf(ratio(per(operations), per(decided))),
@@ -215,6 +217,19 @@ func limiterOf(l *limiterInfo, w window, h history, charted map[string]bool) lim
 		r.Chart = chartOf(l, h)
 	}
 	return r
+}
+
+// limitsUsed is how many keys would use up their limits with what is admitted.
+func limitsUsed(perSecond, limit float64) figure {
+	f := countOf(ratio(perSecond, limit))
+	switch f.Text {
+	case none:
+	case "1":
+		f.Text = "what 1 key may use"
+	default:
+		f.Text = "what " + f.Text + " keys may use"
+	}
+	return f
 }
 
 func (p *path) rate(c counter, limiter string, w window) *figure {

@@ -2,6 +2,7 @@ package debugui
 
 import (
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +148,40 @@ func TestLimiterThatWasMadeAgainBeginsAtZero(t *testing.T) {
 		use(t, w.limiter("api", hybrid.PerHour(1000), nil), "ann", 20)
 		if r := reported(t, h); r.Limiters[0].Admitted.Value < 15 || r.Limiters[0].Admitted.Value > 20 {
 			t.Errorf("%v admitted a second, want about 20", r.Limiters[0].Admitted.Value)
+		}
+	})
+}
+
+// Viewers, requests, and limiters that come and go, at once: for the race detector.
+func TestViewersDisturbNobody(t *testing.T) {
+	inBubble(t, func(w *world) {
+		h := w.handler(nil)
+		api := w.limiter("api", hybrid.PerMinute(60), nil)
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() {
+				for range 30 {
+					use(t, api, "customer-42", 20)
+					for _, d := range reported(t, h).Denied {
+						_ = bodyOf(t, send(h, http.MethodGet, "/?format=json", keyIDHeader, d.ID))
+					}
+					advance(70 + i)
+				}
+			})
+		}
+		wg.Go(func() {
+			for range 20 {
+				one := w.limiter("short-lived", hybrid.PerMinute(60), nil)
+				use(t, one, "customer-42", 100)
+				advance(99)
+				if err := one.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		wg.Wait()
+		if r := reported(t, h); len(r.Limiters) != 1 || len(r.Denied) == 0 {
+			t.Errorf("%d limiters and %d denied keys", len(r.Limiters), len(r.Denied))
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package debugui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,12 +13,14 @@ import (
 func TestOutageIsShownAndItsEnd(t *testing.T) {
 	inBubble(t, func(w *world) {
 		h := w.handler(nil)
-		search := w.limiter("search", hybrid.PerHour(5), &hybrid.LimiterOptions{OnFailure: hybrid.FailOpen})
-		login := w.limiter("login", hybrid.PerHour(5), &hybrid.LimiterOptions{OnFailure: hybrid.FailClosed})
-		traffic := func(seconds int) report {
+		search := w.limiter("search", hybrid.PerHour(5), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, OnFailure: hybrid.FailOpen})
+		login := w.limiter("login", hybrid.PerHour(5), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, OnFailure: hybrid.FailClosed})
+		users := 0
+		traffic := func(seconds int) report { // each user is new, so each needs Redis
 			for range 10 * seconds {
-				use(t, search, "ann", 1)
-				use(t, login, "ann", 1)
+				users++
+				use(t, search, fmt.Sprint("user-", users), 1)
+				use(t, login, fmt.Sprint("user-", users), 1)
 				advance(100)
 			}
 			return reported(t, h)
