@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -29,7 +28,7 @@ func (rd *reader) domainName(n *yaml.Node, path string, lines map[string]int) st
 	s, ok := rd.text(n, path, longestDomain)
 	switch first, twice := lines[s]; {
 	case !ok:
-	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+	case strings.ContainsFunc(s, unicode.IsControl):
 		rd.wrong(n, path, "%.80q, allowed no control characters", s)
 	case twice:
 		rd.wrong(n, path, "%.80q is there twice, first in line %d", s, first)

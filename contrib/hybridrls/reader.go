@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -39,6 +41,9 @@ func (rd *reader) summary() string {
 
 // documents reads all documents of a text, one per domain.
 func (rd *reader) documents(text []byte) []domainSpec {
+	if !rd.legible(text) {
+		return nil
+	}
 	var domains []domainSpec
 	lines := map[string]int{} // where each domain is named
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -51,7 +56,7 @@ func (rd *reader) documents(text []byte) []domainSpec {
 			}
 			return domains
 		case err != nil:
-			rd.problems = append(rd.problems, notYAML(err))
+			rd.problems = append(rd.problems, notYAML(text, err))
 			return nil
 		}
 		for _, n := range doc.Content { // one
@@ -62,14 +67,46 @@ func (rd *reader) documents(text []byte) []domainSpec {
 	return nil
 }
 
-// notYAML words the parser's complaint like ours: it names its line itself, if it
-// knows one.
-func notYAML(err error) string {
+// legible complains of the first line that no YAML can have, which the parser would
+// not tell the number of.
+func (rd *reader) legible(text []byte) bool {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		what := ""
+		switch {
+		case !utf8.Valid(line):
+			what = "not UTF-8"
+		case bytes.ContainsFunc(line, isControl):
+			what = "a control character"
+		default:
+			continue
+		}
+		rd.problems = append(rd.problems, fmt.Sprintf("line %d: not YAML: %s", number, what))
+		return false
+	}
+	return true
+}
+
+// isControl reports control characters but the white space of YAML.
+func isControl(r rune) bool {
+	return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != 0x85
+}
+
+// notYAML words the parser's complaint like ours. It names its line itself, but for
+// the first one, and for an alias of no anchor.
+func notYAML(text []byte, err error) string {
 	s := strings.TrimPrefix(err.Error(), "yaml: ")
 	if line, what, ok := strings.Cut(s, ": "); ok && strings.HasPrefix(line, "line ") {
 		return line + ": not YAML: " + what
 	}
-	return "not YAML: " + s
+	line := 1
+	if name, ok := strings.CutPrefix(s, "unknown anchor '"); ok {
+		name, _, _ = strings.Cut(name, "'")
+		before, _, _ := bytes.Cut(text, []byte("*"+name))
+		line += bytes.Count(before, []byte("\n"))
+	}
+	return fmt.Sprintf("line %d: not YAML: %s", line, s)
 }
 
 // field is one field of a mapping.

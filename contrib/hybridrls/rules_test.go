@@ -51,7 +51,12 @@ func TestBadFiles(t *testing.T) {
 		{rule("overrides: {windows: true}"), "line 7: overrides.windows: unknown field, allowed ignore, window, accuracy, on_failure, shadow"},
 		{"domain: a\nrules: [\n", "line 2: not YAML: "},
 		{"domain: a\nrules:\n\t- b\n", "line 3: not YAML: found character that cannot start any token"},
-		{"domain: a\nrules: &a *b\n", "not YAML: "},
+		{"domain: a\nrules:\n- name: x\n- *b\n", "line 4: not YAML: unknown anchor 'b' referenced"},
+		{"domain: a: b\n", "line 1: not YAML: mapping values are not allowed"},
+		{"domain: a\nrules:\n- name: x\n   match: y\n", "line 4: not YAML: mapping values are not allowed"},
+		{"domain: a\nrules:\n- name: \"x\n  limit: 1/s\n", "not YAML: found unexpected end of stream"},
+		{"domain: a\n# \xff\n", "line 2: not YAML: not UTF-8"},
+		{"domain: a\nrules: \x00\n", "line 2: not YAML: a control character"},
 	} {
 		_, err := Parse([]byte(c.text))
 		if !errors.Is(err, ErrInvalidRules) || !strings.Contains(err.Error(), c.problem) {
