@@ -318,3 +318,30 @@ func BenchmarkExact(b *testing.B) {
 		b.Run(name+"/parallel", func(b *testing.B) { run(b, true, f) })
 	}
 }
+
+// Stats and Denied look at every key: so many that are cold, and so many in touch with
+// Redis.
+func BenchmarkWatching(b *testing.B) {
+	for _, keys := range []struct{ cold, touch int }{{0, 1_000}, {0, 50_000}, {1_000_000, 50_000}} {
+		node := newNodeOn(b, &generousStore{})
+		l := newLimiter(b, node, "bench", Strict)
+		names := benchKeys(keys.cold + keys.touch)
+		for i, key := range names {
+			if i < keys.touch {
+				withSlice(b, l, key)
+			} else {
+				l.core.Account(key, key)
+			}
+		}
+		for name, look := range map[string]func(){"stats": func() { node.Stats() }, "denied": func() { l.Denied(20) }} {
+			b.Run(fmt.Sprintf("cold=%d/touch=%d/%s", keys.cold, keys.touch, name), func(b *testing.B) {
+				for b.Loop() {
+					look()
+				}
+			})
+		}
+		if n := node.Stats().Total.Keys; n < len(names)*8/10 {
+			b.Errorf("%d keys of %d are remembered", n, len(names))
+		}
+	}
+}

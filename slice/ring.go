@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -139,6 +140,34 @@ func (r *Ring[E]) giveWay() {
 		}
 		runtime.Gosched()
 	}
+}
+
+// Each calls f for the entries of all tables, in no order, and for those that were
+// removed since the hand last came by. One that comes meanwhile may not be seen, and one
+// that moves to another slot may be seen twice. No lock is held while f runs.
+func (r *Ring[E]) Each(f func(E)) {
+	var batch [sweepBatch]E
+	for end := math.MaxInt; end > 0; {
+		var n int
+		end, n = r.copyBefore(end, &batch)
+		for _, e := range batch[:n] {
+			f(e)
+		}
+	}
+}
+
+// copyBefore copies the entries before a slot, and returns the first slot that it
+// copied. Each goes backwards because the last entry moves into the slot of one that
+// leaves: forwards it would be missed.
+func (r *Ring[E]) copyBefore(end int, batch *[sweepBatch]E) (from, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	end = min(end, r.slots.n)
+	from = max(end-len(batch), 0)
+	for i := from; i < end; i++ {
+		batch[i-from] = r.slots.at(i)
+	}
+	return from, end - from
 }
 
 // sweep visits n slots in one hold of the lock. The last entry moves into the

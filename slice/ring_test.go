@@ -172,3 +172,42 @@ func TestSlotsGrowByChunks(t *testing.T) {
 		t.Error("a freed slot keeps its entry alive")
 	}
 }
+
+// Whoever walks over the ring sees all that stay, also while others leave and come.
+func TestEachSeesAllThatStay(t *testing.T) {
+	const stay, leave = 5 * sweepBatch, 3*sweepBatch + 7
+	r := NewRing[*fake](stay + leave)
+	tables := []*Table[*fake]{NewTable(r), NewTable(r)}
+	for i := range stay + leave {
+		tb := tables[i%2]
+		e, _ := put(t, tb, fmt.Sprint(i))
+		e.holds = i%8 < 5 // these stay
+	}
+	times := map[*fake]int{}
+	r.Each(func(e *fake) { times[e]++ })
+	if len(times) != stay+leave {
+		t.Errorf("%d of %d are seen", len(times), stay+leave)
+	}
+	for e, n := range times {
+		if n != 1 {
+			t.Errorf("%s is seen %d times, and nothing changes", e.key, n)
+		}
+	}
+	clear(times)
+	steps := 0
+	r.Each(func(e *fake) {
+		times[e]++
+		if steps++; steps%3 == 0 {
+			r.Sweep(5)
+		}
+	})
+	for i := range stay + leave {
+		if e, ok := tables[i%2].Load(fmt.Sprint(i)); ok && e.holds && times[e] == 0 {
+			t.Errorf("%d stayed, and is not seen", i)
+		}
+	}
+	if n := tables[0].Len() + tables[1].Len(); n > (stay+leave)*3/4 {
+		t.Errorf("%d are left: nobody went", n)
+	}
+	NewRing[*fake](4).Each(func(*fake) { t.Error("an empty ring has entries") })
+}

@@ -82,26 +82,25 @@ func (c *NodeCounts) call(took int64, settles int) {
 	c.BatchSize.observe(int64(settles))
 }
 
-// Collect brings the counts of slices and memories up to date. It looks at every
-// key, and takes the locks of those in touch with the store.
-func (l *Limiter) Collect() {
-	now := l.s.Now()
-	l.inTouch(func(a *Account, _ *contact) { a.count(now) })
+// Collect brings the counts of slices and memories up to date, of all limiters. It looks
+// at every key, and takes the locks of those in touch with the store.
+func (s *Syncer) Collect() {
+	now := s.Now()
+	s.inTouch(func(a *Account, _ *contact) { a.count(now) })
 }
 
 // inTouch calls do for each account in touch with the store, with its lock held. Most
-// accounts are not, and have nothing to look at.
-func (l *Limiter) inTouch(do func(a *Account, c *contact)) {
-	l.table.Range(func(a *Account) bool {
+// accounts are not, and have nothing to look at. An account may come twice.
+func (s *Syncer) inTouch(do func(a *Account, c *contact)) {
+	s.ring.Each(func(a *Account) {
 		if a.contact() == nil {
-			return true
+			return
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if c := a.contact(); c != nil {
 			do(a, c)
 		}
-		return true
 	})
 }
 

@@ -43,7 +43,10 @@ func (l *Limiter) Denied(most int) []KeyDenials {
 	}
 	var list []KeyDenials
 	now := l.s.Now()
-	l.inTouch(func(a *Account, c *contact) {
+	l.s.inTouch(func(a *Account, c *contact) {
+		if a.dead || a.limiter() != l {
+			return
+		}
 		a.count(now)
 		if rate := c.denialRate(); rate >= leastDenials {
 			list = append(list, KeyDenials{Key: a.key, Rate: rate, Total: c.denied})
@@ -55,10 +58,17 @@ func (l *Limiter) Denied(most int) []KeyDenials {
 	return mostDenied(list, most)
 }
 
-// mostDenied returns the first of a list, in order.
+// mostDenied returns the first of a list, in order, each key once.
 func mostDenied(list []KeyDenials, most int) []KeyDenials {
 	slices.SortFunc(list, func(a, b KeyDenials) int {
 		return cmp.Or(cmp.Compare(b.Rate, a.Rate), strings.Compare(a.Key, b.Key))
 	})
-	return list[:min(len(list), most)]
+	seen, kept := make(map[string]bool), list[:0]
+	for _, d := range list {
+		if len(kept) < most && !seen[d.Key] {
+			seen[d.Key] = true
+			kept = append(kept, d)
+		}
+	}
+	return kept
 }

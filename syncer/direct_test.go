@@ -99,6 +99,28 @@ func TestRefund(t *testing.T) {
 	})
 }
 
+// A late refund gives back what has been refilled since, for nobody knows by then which
+// of the tokens drained; but it never leaves more than the limit free.
+func TestALateRefund(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(10, 10*time.Second)
+		l := w.limiter(rule, exactly)
+		late := func(wait time.Duration) (free int64) {
+			t.Helper()
+			w.must("five", allow(l, "k", 5), true, byStore)
+			time.Sleep(wait)
+			w.must("half of it", allow(l, "k", 5), true, byStore)
+			l.Account("k", "k").Refund(5)
+			time.Sleep(250 * time.Millisecond)
+			used, _ := w.store.state("l/k", rule)
+			time.Sleep(time.Minute)
+			return int64(math.Round(10 - used))
+		}
+		equal(t, "free after a prompt refund", late(0), 5)
+		equal(t, "free after one that comes when all was refilled", late(5*time.Second), 10)
+	})
+}
+
 // A refund of tokens that were refused for lets the next request ask.
 func TestARefundEndsADenial(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {

@@ -63,7 +63,7 @@ func TestAPlanForMayUseTheLimiter(t *testing.T) {
 		l = w.add(LimiterConfig{Name: "l", Plan: plan, PlanFor: func(key string) *Plan {
 			if key != "inner" {
 				allowCtx(context.Background(), l, "inner", 1)
-				l.Collect()
+				l.s.Collect()
 				l.SetPlan(plan)
 				if a, ok := l.Load(key); ok { // at its settles
 					a.Charge(1)

@@ -158,10 +158,10 @@ func TestAMarkedLeaseIsCountedOnce(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		w.store.fail(slice.Ran)
 		time.Sleep(3 * time.Second)
-		l.Collect()
+		l.s.Collect()
 		before := l.Counts.SliceTokens.Load()
 		allowed, _ := flood(l, "k", 1, 10*time.Millisecond, 3*time.Second)
-		l.Collect()
+		l.s.Collect()
 		if got := l.Counts.SliceTokens.Load() - before; got != uint64(allowed[bySlice]) {
 			t.Errorf("%d tokens counted, %d were taken", got, allowed[bySlice])
 		}

@@ -32,7 +32,7 @@ func TestWhereTokensWent(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				w.end()
 			}
-			l.Collect()
+			l.s.Collect()
 			c := &l.Counts
 			granted, used, returned, expired := c.Granted.Load(), c.SliceTokens.Load(), c.Returned.Load(), c.Expired.Load()
 			if granted != used+returned+expired {
