@@ -149,3 +149,77 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 	}
 	mustPath(t, floor.l, floor.keys[0], PathFloor)
 }
+
+// watched lets somebody look at a node while a function runs: what a page that is open
+// or a scraper asks for, so often.
+func (r *rig) watched(every time.Duration, f func()) {
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			r.node.Stats()
+			if i%10 == 0 {
+				r.l.Denied(20)
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	f()
+	close(stop)
+	<-done
+}
+
+// watching returns the least ns per call of a path in interleaved runs of so long,
+// alone and while somebody looks on.
+func (r *rig) watching(bench string, rounds int, span, every time.Duration) (alone, watched float64) {
+	call, i := r.call(bench), 0
+	run := func(least *float64) {
+		calls, start := 0, time.Now()
+		for ; time.Since(start) < span; calls += 1024 {
+			for range 1024 {
+				call(i)
+				i++
+			}
+		}
+		if ns := float64(time.Since(start).Nanoseconds()) / float64(calls); *least == 0 || ns < *least {
+			*least = ns
+		}
+	}
+	for range rounds {
+		run(&alone)
+		r.watched(every, func() { run(&watched) })
+	}
+	return alone, watched
+}
+
+// Who looks on does not slow down what is looked at, for what is told is counted
+// anyway, or on request. The guard looks ten times as often as anybody should, so that
+// each of its short runs is looked at; -ratios prints what it costs who does not.
+func TestWatchingCostsNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector has a speed of its own")
+	}
+	rounds, span, every, most := 8, 100*time.Millisecond, 10*time.Millisecond, 1.5
+	if *ratios {
+		rounds, span, every, most = 10, time.Second, 100*time.Millisecond, 1.05*slack
+	}
+	const keys = 1 << 12 // all in touch with the store
+	for _, row := range []struct {
+		what, bench string
+		r           *rig
+	}{
+		{"Allow on a slice", "allow", newRig(t, keys, false)}, {"a denial from memory", "memo", newRig(t, keys, true)},
+	} {
+		alone, watched := row.r.watching(row.bench, rounds, span, every)
+		t.Logf("%s takes %.1f ns, %.1f while Stats is called every %v and Denied every %v: %.3f", row.what, alone, watched, every, 10*every, watched/alone)
+		if watched > alone*most {
+			t.Errorf("%s: %.2f times as slow while somebody looks on, allowed %.2f", row.what, watched/alone, most)
+		}
+	}
+}
