@@ -1,0 +1,5 @@
+//go:build !race
+
+package hybridprom
+
+const raceDetector = false
