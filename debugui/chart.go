@@ -45,31 +45,31 @@ func busiest(h history, most int) map[string]bool {
 
 func chartOf(l *limiterInfo, h history) *chart {
 	c := &chart{Ages: []number{}, Span: number(keptFor.Seconds())}
-	steps := h.steps()
-	for _, w := range steps {
-		c.Ages = append(c.Ages, number(round(h.last().at.Sub(w.to.at).Seconds(), 4)))
+	for i := range paths {
+		c.Series = append(c.Series, series{Path: paths[i].name})
 	}
 	var up, down float64
-	for _, w := range steps {
-		up = max(up, w.perSecond(w.of(l.name, admitted)))
-		down = max(down, w.perSecond(w.of(l.name, denied)))
-	}
-	for _, p := range paths {
-		c.Series = append(c.Series, series{p.name, points(p.admitted, l.name, steps), points(p.denied, l.name, steps)})
+	for _, w := range h.steps() {
+		from, to := w.both(l.name)
+		rate := func(count counter) float64 { return w.perSecond(grown(count(&from), count(&to))) }
+		c.Ages = append(c.Ages, number(round(h.last().at.Sub(w.to.at).Seconds(), 4)))
+		up, down = max(up, rate(admitted)), max(down, rate(denied))
+		for i := range paths {
+			c.Series[i].add(&paths[i], rate)
+		}
 	}
 	c.scale(l, up, down)
 	return c
 }
 
-func points(c counter, limiter string, steps []window) []number {
-	if c == nil {
-		return nil
+// add adds a point, where the path has any.
+func (s *series) add(p *path, rate func(counter) float64) {
+	if p.admitted != nil {
+		s.Admitted = append(s.Admitted, number(round(rate(p.admitted), 3)))
 	}
-	list := make([]number, 0, len(steps))
-	for _, w := range steps {
-		list = append(list, number(round(w.perSecond(w.of(limiter, c)), 3)))
+	if p.denied != nil {
+		s.Denied = append(s.Denied, number(round(rate(p.denied), 3)))
 	}
-	return list
 }
 
 // scale chooses the ends of the scale, and says in words what is drawn. The limit of

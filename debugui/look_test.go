@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/hybridlimit/hybrid"
 )
@@ -88,3 +89,27 @@ func TestLimitIsDrawnWhereItSaysSomething(t *testing.T) {
 }
 
 func (n number) known() bool { return !math.IsNaN(float64(n)) }
+
+// What a second of looking costs beside the look itself, with as many charts as there
+// may be.
+func BenchmarkReport(b *testing.B) {
+	s := &script{}
+	s.stats.Limiters = map[string]hybrid.LimiterStats{}
+	var h history
+	for i := range 121 {
+		for j := range mostCharts {
+			name := fmt.Sprintf("limiter-%02d", j)
+			if i == 0 {
+				s.limiters = append(s.limiters, limiterInfo{name: name, limit: hybrid.PerSecond(10)})
+			}
+			s.stats.Limiters[name] = hybrid.LimiterStats{SliceTokens: uint64(1000 * i), MemoDenied: uint64(10 * i)}
+		}
+		one := s.look()
+		one.at = noon.Add(time.Duration(i) * interval)
+		h = h.with(one, noon)
+	}
+	keys := newKeyring(false)
+	for b.Loop() {
+		build("", keys, h)
+	}
+}

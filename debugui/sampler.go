@@ -1,6 +1,8 @@
 package debugui
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,13 +115,19 @@ func (w window) empty() bool { return w.from == w.to }
 // counter picks a count of a limiter.
 type counter func(*hybrid.LimiterStats) uint64
 
-// of returns how much a limiter's counter grew. The counters of one that was made
+// both returns a limiter's counters at both ends. Those of one that was made
 // meanwhile began at 0.
-func (w window) of(name string, c counter) uint64 {
-	to, from := w.to.stats.Limiters[name], w.from.stats.Limiters[name]
-	if w.to.limiter(name) != w.from.limiter(name) {
-		from = hybrid.LimiterStats{}
+func (w window) both(name string) (from, to hybrid.LimiterStats) {
+	to = w.to.stats.Limiters[name]
+	if w.to.limiter(name) == w.from.limiter(name) {
+		from = w.from.stats.Limiters[name]
 	}
+	return from, to
+}
+
+// of returns how much a limiter's counter grew.
+func (w window) of(name string, c counter) uint64 {
+	from, to := w.both(name)
 	return grown(c(&from), c(&to))
 }
 
@@ -147,11 +155,11 @@ func grown(from, to uint64) uint64 {
 	return to - from
 }
 
+// limiter tells a limiter from an earlier one of its name; nil if it was not there.
 func (s *sample) limiter(name string) *hybrid.Limiter {
-	for i := range s.limiters {
-		if s.limiters[i].name == name {
-			return s.limiters[i].same
-		}
+	i, ok := slices.BinarySearchFunc(s.limiters, name, func(l limiterInfo, name string) int { return strings.Compare(l.name, name) })
+	if !ok {
+		return nil
 	}
-	return nil
+	return s.limiters[i].same
 }
