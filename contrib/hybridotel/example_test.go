@@ -108,6 +108,34 @@ func ExampleAnnotate() {
 	// limiter=api result=denied
 }
 
+// Where a request must pass several limits, the span says which one decided.
+func ExampleAnnotate_allowAll() {
+	node, stop := newNode()
+	defer stop()
+	spans := tracetest.NewInMemoryExporter()
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)).Tracer("api")
+	tenants, err := node.Limiter("tenant", hybrid.PerMinute(100), nil)
+	if err != nil {
+		panic(err)
+	}
+	users, err := node.Limiter("user", hybrid.PerMinute(1), &hybrid.LimiterOptions{Accuracy: hybrid.Exact})
+	if err != nil {
+		panic(err)
+	}
+	for range 2 {
+		ctx, span := tracer.Start(context.Background(), "GET /items")
+		checks := []hybrid.Check{{Limiter: tenants, Key: "7"}, {Limiter: users, Key: "7/42"}}
+		res, err := node.AllowAll(ctx, checks...)
+		if err != nil {
+			panic(err)
+		}
+		hybridotel.Annotate(ctx, checks[res.Check].Limiter, res)
+		span.End()
+	}
+	fmt.Println(words(spans.GetSpans()[1].Attributes, "limiter", "result"))
+	// Output: limiter=user result=denied
+}
+
 // words shows some attributes of a span.
 func words(attrs []attribute.KeyValue, names ...string) string {
 	var out []string

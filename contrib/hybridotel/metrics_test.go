@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,47 +61,6 @@ func TestDecisionsAreCountedWhereTheyAreMade(t *testing.T) {
 			t.Errorf("%v requests in all, want 4021", all)
 		}
 	})
-}
-
-// What a node counts is what is shown: each field of Stats is read by one series.
-func TestEveryCountIsShown(t *testing.T) {
-	elsewhere := []string{"Limiters", "Total", "StoreEvents", "Failures", "CallTime", "BatchSize"}
-	eachField(t, elsewhere, func(s *hybrid.Stats) []float64 { return values(s, nodeWholes, nodeParts) })
-	eachField(t, nil, func(s *hybrid.LimiterStats) []float64 { return values(s, limiterWholes, limiterParts) })
-}
-
-func eachField[S any](t *testing.T, elsewhere []string, read func(*S) []float64) {
-	of := reflect.TypeFor[S]()
-	for field := range of.Fields() {
-		if slices.Contains(elsewhere, field.Name) {
-			continue
-		}
-		var s S
-		switch v := reflect.ValueOf(&s).Elem().FieldByIndex(field.Index); {
-		case v.CanUint():
-			v.SetUint(7)
-		case v.CanInt():
-			v.SetInt(7e9)
-		case v.CanFloat():
-			v.SetFloat(7)
-		default:
-			v.SetBool(true)
-		}
-		showing := slices.DeleteFunc(read(&s), func(v float64) bool { return v == 0 })
-		if len(showing) != 1 || field.Type.Kind() == reflect.Uint64 && showing[0] != 7 {
-			t.Errorf("%v.%s is shown as %v, want one series", of, field.Name, showing)
-		}
-	}
-}
-
-func values[S any](s *S, wholes []whole[S], parts []part[S]) (all []float64) {
-	for _, w := range wholes {
-		all = append(all, float64(w.value(s)))
-	}
-	for _, p := range parts {
-		all = append(all, p.value(s))
-	}
-	return all
 }
 
 // Names and units are as the semantic conventions want them, and the package comment

@@ -125,5 +125,8 @@ func TestCountersDoNotFall(t *testing.T) {
 		if n, there := got.numbers[point]; there {
 			t.Errorf("a limiter that is closed shows %v", n)
 		}
+		w.ask(w.limiter("api", hybrid.PerMinute(600), exact), "k", 2, fresh)
+		got = readers[0].read() // it was gone, and its series with it
+		got.want(point, 2)
 	})
 }

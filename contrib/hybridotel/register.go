@@ -36,7 +36,8 @@ type Options struct {
 //
 // A node is registered once per MeterProvider: twice would count twice. A limiter's
 // numbers are there from its making to its closing: what it counts between the last
-// reading and Close is not shown. Its counters do not fall when it is made again.
+// reading and Close is not shown. Its counters do not fall when it is closed and made
+// again between two readings; if it was gone in one, they begin anew.
 //
 // It fails with hybrid.ErrInvalidOption, or if the MeterProvider refuses an instrument.
 func Register(node *hybrid.Node, opts *Options) (metric.Registration, error) {
