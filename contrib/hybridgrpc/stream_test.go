@@ -243,12 +243,15 @@ func TestMessagesOfSeveralLimits(t *testing.T) {
 	})
 }
 
-// A stream whose opening is free shows what its messages were told.
+// A stream whose opening is free shows what its messages were told. Its keys are found
+// once, for all of its messages and for all limits that share one.
 func TestKeysOfAStreamAreFoundOnce(t *testing.T) {
 	inBubble(t, func(w *world) {
 		asked := 0
 		key := KeyFunc(func(context.Context, Call) (string, error) { asked++; return "k", nil })
-		c := w.serve(w.strict("api", hybrid.PerHour(9)), &ServerOptions{Key: key, Cost: perByte, Messages: DenyMessages})
+		c := w.serve(w.strict("api", hybrid.PerHour(9)), &ServerOptions{
+			Key: key, Cost: perByte, Messages: DenyMessages, More: []Check{{Limiter: w.strict("more", hybrid.PerHour(99))}},
+		})
 		stream, err := c.open(ctx, sum)
 		if err != nil {
 			t.Fatal(err)
