@@ -31,6 +31,7 @@ func (f *fleet) admittedOver(limit Limit, times float64, d time.Duration, cost i
 
 // A fleet of more nodes than tokens: shares round down to nothing.
 func TestCase12ShareBelowOneToken(t *testing.T) {
+	longUnderRace(t)
 	for _, times := range []float64{1.4, 10} {
 		inBubble(t, strict(5, PerSecond(3)), func(f *fleet) {
 			f.admittedOver(PerSecond(3), times, time.Minute, 1)
@@ -43,16 +44,13 @@ func TestCase12ShareBelowOneToken(t *testing.T) {
 
 // Parts of costs that stay stuck in slices deny such keys for ever.
 func TestCase22CostsAboveAShare(t *testing.T) {
-	quarter := 15 * time.Minute
-	if raceDetector { // long enough for a whole cost in hand at the end to be less than 2 %
-		quarter = 6 * time.Minute
-	}
+	longUnderRace(t)
 	for _, times := range []float64{1.4, 1000} {
 		inBubble(t, strict(20, PerMinute(20_000)), func(f *fleet) {
-			f.admittedOver(PerMinute(20_000), times, quarter, 2000)
+			f.admittedOver(PerMinute(20_000), times, 15*time.Minute, 2000)
 		})
 		inBubble(t, strict(4, PerMinute(1000)), func(f *fleet) {
-			f.admittedOver(PerMinute(1000), times, quarter, 1000)
+			f.admittedOver(PerMinute(1000), times, 15*time.Minute, 1000)
 		})
 	}
 }

@@ -33,6 +33,7 @@ var clockSteps = []clockStep{
 
 // Fleets under load, whose store's clock steps in the middle.
 func TestStepsOfTheStoresClock(t *testing.T) {
+	longUnderRace(t)
 	for _, step := range clockSteps {
 		for limit, dials := range map[Limit][]Accuracy{
 			PerMinute(600): {Balanced, Strict}, PerHour(3600).WithBurst(50): {Strict}, PerSecond(4).WithBurst(30): {Balanced, Exact},

@@ -154,6 +154,7 @@ func TestStatsTellsTheLatestOutages(t *testing.T) {
 			if hook == nil {
 				return
 			}
+			synctest.Wait() // the hook has returned
 			if len(told) != 2*outages {
 				t.Fatalf("the hook was told of %d events", len(told))
 			}
