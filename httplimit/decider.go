@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 type Decider struct {
 	answers
 	limits []limit // at least one
-	copies bool
 }
 
 // DeciderOptions are the settings of a Decider. The zero value of each field means
@@ -63,13 +63,26 @@ func newDecider(limits []Limit, o *DeciderOptions) (*Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Decider{answers: a, copies: o.CopyKeys}
+	d := &Decider{answers: a}
 	for i, l := range limits {
 		if err := d.add(fieldOf(i), l); err != nil {
 			return nil, err
 		}
 	}
+	if o.CopyKeys {
+		for i := range d.limits {
+			d.limits[i].find = copied(d.limits[i].find)
+		}
+	}
 	return d, nil
+}
+
+// copied finds the same keys, which may be kept.
+func copied(find func(Request) (string, error)) func(Request) (string, error) {
+	return func(r Request) (string, error) {
+		key, err := find(r)
+		return strings.Clone(key), err
+	}
 }
 
 // fieldOf is what errors call a limit.
@@ -83,9 +96,9 @@ func fieldOf(i int) string {
 // limit is a Limit with its defaults.
 type limit struct {
 	limiter   *hybrid.Limiter
-	key       Key
-	sharesKey bool                // key is that of the first limit
-	cost      func(Request) int64 // nil: 1
+	find      func(Request) (string, error) // of its Key
+	sharesKey bool                          // the key is that of the first limit
+	cost      func(Request) int64           // nil: 1
 	name      string
 	quoted    string // name as a structured field has it
 	policies  *policies
@@ -99,20 +112,20 @@ func (d *Decider) add(field string, c Limit) error {
 	case c.Key.err != nil:
 		return c.Key.err
 	}
-	l := limit{limiter: c.Limiter, key: c.Key, cost: c.Cost, name: orDefault(c.Name, c.Limiter.Name()), policies: &policies{}}
+	l := limit{limiter: c.Limiter, find: c.Key.find, cost: c.Cost, name: orDefault(c.Name, c.Limiter.Name()), policies: &policies{}}
 	if len(d.limits) > 0 {
 		first := &d.limits[0]
 		if l.limiter.Node() != first.limiter.Node() {
 			return invalid(field, fmt.Sprintf("limiter %q of another node", l.limiter.Name()), fmt.Sprintf("limiters of the node of %q", first.limiter.Name()))
 		}
 		if c.Key.isZero() {
-			l.sharesKey, l.key = true, first.key
+			l.sharesKey, l.find = true, first.find
 		}
 		if l.cost == nil {
 			l.cost = first.cost
 		}
 	} else if c.Key.isZero() {
-		l.key = RemoteIP(nil)
+		l.find = RemoteIP(nil).find
 	}
 	var ok bool
 	if l.quoted, ok = quote(l.name); !ok && d.style == IETF {
@@ -135,38 +148,51 @@ func (l *limit) costOf(r Request) int64 {
 // It fails with ErrNoKey, or like hybrid.Limiter.AllowN: Failure says what to
 // answer then.
 func (d *Decider) Decide(r Request) (Decision, error) {
+	v, err := d.decide(r.Context(), r)
+	if err != nil || v.limit == nil {
+		return Decision{}, err
+	}
+	return v.decision(), nil
+}
+
+// verdict is the answer to a request, and the limit that it is about: as much of a
+// Decision as most requests need.
+type verdict struct {
+	limit  *limit // nil: the request was free
+	key    string
+	result hybrid.Result
+}
+
+func (d *Decider) decide(ctx context.Context, r Request) (verdict, error) {
 	if len(d.limits) > 1 {
-		return d.decideAll(r)
+		return d.decideAll(ctx, r)
 	}
 	l := &d.limits[0]
 	cost := l.costOf(r)
 	if cost == 0 {
-		return Decision{}, nil // AllowN would peek, which asks Redis
+		return verdict{}, nil // AllowN would peek, which asks Redis
 	}
-	key, err := d.keyOf(l, r)
+	key, err := keyBy(l.find, r)
 	if err != nil {
-		return Decision{}, err
+		return verdict{}, err
 	}
-	res, err := l.limiter.AllowN(r.Context(), key, cost)
-	if err != nil {
-		return Decision{}, err
-	}
-	return l.decision(key, &res), nil
+	res, err := l.limiter.AllowN(ctx, key, cost)
+	return verdict{limit: l, key: key, result: res}, err
 }
 
 // decideAll decides a request that several limits must admit.
-func (d *Decider) decideAll(r Request) (Decision, error) {
+func (d *Decider) decideAll(ctx context.Context, r Request) (verdict, error) {
 	var roomC [4]hybrid.Check
 	var roomL [4]*limit
 	checks, limits, err := d.checks(r, roomC[:0], roomL[:0])
 	if err != nil || len(checks) == 0 {
-		return Decision{}, err
+		return verdict{}, err
 	}
-	res, err := limits[0].limiter.Node().AllowAll(r.Context(), checks...)
+	res, err := limits[0].limiter.Node().AllowAll(ctx, checks...)
 	if err != nil {
-		return Decision{}, err
+		return verdict{}, err
 	}
-	return limits[res.Check].decision(checks[res.Check].Key, &res), nil
+	return verdict{limit: limits[res.Check], key: checks[res.Check].Key, result: res}, nil
 }
 
 // checks appends what a request must pass, and of which limits that is. What is
@@ -182,7 +208,7 @@ func (d *Decider) checks(r Request, checks []hybrid.Check, limits []*limit) ([]h
 		key, shares := shared, i == 0 || l.sharesKey
 		if !shares || shared == "" {
 			var err error
-			if key, err = d.keyOf(l, r); err != nil {
+			if key, err = keyBy(l.find, r); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -193,13 +219,4 @@ func (d *Decider) checks(r Request, checks []hybrid.Check, limits []*limit) ([]h
 		limits = append(limits, l)
 	}
 	return checks, limits, nil
-}
-
-// keyOf returns the key of a request, which may be kept.
-func (d *Decider) keyOf(l *limit, r Request) (string, error) {
-	key, err := l.key.of(r)
-	if d.copies {
-		key = strings.Clone(key)
-	}
-	return key, err
 }

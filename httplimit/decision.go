@@ -22,17 +22,17 @@ type Decision struct {
 // at least 1. ok is false if there is none: the request passes, or never will.
 func (d Decision) RetryAfter() (seconds int64, ok bool) { return retryAfter(&d.Result) }
 
-func (l *limit) decision(key string, r *hybrid.Result) Decision {
-	return Decision{Result: *r, Limiter: l.limiter, Name: l.name, Key: key, Status: l.statusOf(r), limit: l}
+func (v *verdict) decision() Decision {
+	return Decision{Result: v.result, Limiter: v.limit.limiter, Name: v.limit.name, Key: v.key, Status: v.status(), limit: v.limit}
 }
 
-// statusOf tells apart who is denied for what they have used, and who for the
-// state of Redis.
-func (l *limit) statusOf(r *hybrid.Result) int {
+// status tells apart who is denied for what they have used, and who for the state
+// of Redis.
+func (v *verdict) status() int {
 	switch {
-	case r.Allowed:
+	case v.result.Allowed:
 		return http.StatusOK
-	case r.Path == hybrid.PathFallback && l.limiter.OnFailure() == hybrid.FailClosed:
+	case v.result.Path == hybrid.PathFallback && v.limit.limiter.OnFailure() == hybrid.FailClosed:
 		return http.StatusServiceUnavailable
 	default:
 		return http.StatusTooManyRequests

@@ -27,7 +27,7 @@ func (a *answers) Fields(d *Decision) []Field {
 	if d.limit == nil {
 		return nil
 	}
-	values := a.values(d)
+	values := a.values(&verdict{d.limit, d.Key, d.Result})
 	fields := make([]Field, 0, len(values)+1)
 	for i, value := range values {
 		fields = append(fields, Field{a.shown[i], value})
@@ -41,23 +41,23 @@ func (a *answers) Fields(d *Decision) []Field {
 // show sets the same in a response of net/http. The names are canonical, so they
 // go straight into the map; the values of one response are parts of one string, in
 // slices that nobody else has and that no Add can grow into each other.
-func (a *answers) show(h http.Header, d *Decision) {
-	values := a.values(d)
+func (a *answers) show(h http.Header, v *verdict) {
+	values := a.values(v)
 	for i, name := range a.shown {
 		h[name] = values[i : i+1 : i+1]
 	}
-	if s, ok := retryAfter(&d.Result); ok {
+	if s, ok := retryAfter(&v.result); ok {
 		h[a.names.RetryAfter] = []string{strconv.FormatInt(s, 10)}
 	}
 }
 
 // values are those of the headers that show the limit.
-func (a *answers) values(d *Decision) []string {
+func (a *answers) values(v *verdict) []string {
 	switch a.style {
 	case XRateLimit, XRateLimitEpoch:
-		return a.parts(&d.Result)
+		return a.parts(&v.result)
 	case IETF:
-		return a.items(d)
+		return a.items(v)
 	default:
 		return nil
 	}
@@ -80,17 +80,17 @@ func (a *answers) parts(r *hybrid.Result) []string {
 }
 
 // items are the values of the IETF headers.
-func (a *answers) items(d *Decision) []string {
-	limit := d.Limiter.Limit(d.Key)
+func (a *answers) items(v *verdict) []string {
+	limit := v.limit.limiter.Limit(v.key)
 	var room [128]byte
-	b := append(room[:0], d.limit.quoted...)
+	b := append(room[:0], v.limit.quoted...)
 	b = append(b, ";r="...)
-	b = appendInteger(b, d.Result.Remaining)
-	if t, ok := effectiveWindow(limit, &d.Result); ok {
+	b = appendInteger(b, v.result.Remaining)
+	if t, ok := effectiveWindow(limit, &v.result); ok {
 		b = append(b, ";t="...)
 		b = appendInteger(b, t)
 	}
-	return []string{string(b), d.limit.policies.text(d.limit.quoted, limit)}
+	return []string{string(b), v.limit.policies.text(v.limit.quoted, limit)}
 }
 
 // untilReset is the time until all of the limit is free, never less than what

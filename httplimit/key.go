@@ -25,8 +25,10 @@ type Key struct {
 func (k Key) isZero() bool { return k.find == nil && k.err == nil }
 
 // of returns the key of a request, or an ErrNoKey.
-func (k Key) of(r Request) (string, error) {
-	key, err := k.find(r)
+func (k Key) of(r Request) (string, error) { return keyBy(k.find, r) }
+
+func keyBy(find func(Request) (string, error), r Request) (string, error) {
+	key, err := find(r)
 	switch {
 	case err == nil && key != "":
 		return key, nil
@@ -133,26 +135,25 @@ func Join(keys ...Key) Key {
 	if len(keys) == 0 {
 		return Key{err: invalid("Join", "no keys", "at least one")}
 	}
-	keys = append([]Key(nil), keys...)
-	needsNative := false
+	finds, needsNative := make([]func(Request) (string, error), len(keys)), false
 	for i, k := range keys {
-		needsNative = needsNative || k.native
 		switch {
 		case k.err != nil:
 			return k
 		case k.isZero():
 			return Key{err: invalid("Join", fmt.Sprintf("a zero Key as part %d", i), "keys made by the functions of this package")}
 		}
+		finds[i], needsNative = k.find, needsNative || k.native
 	}
 	return Key{native: needsNative, find: func(r Request) (string, error) {
 		var room [128]byte
 		b := room[:0]
-		for i, k := range keys {
-			part, err := k.of(r)
+		for i, find := range finds {
+			part, err := keyBy(find, r)
 			if err != nil {
 				return "", err
 			}
-			if i < len(keys)-1 {
+			if i < len(finds)-1 {
 				b = strconv.AppendInt(b, int64(len(part)), 10)
 				b = append(b, ':')
 			}

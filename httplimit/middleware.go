@@ -45,22 +45,22 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	d, err := h.Decide(native{r})
+	v, err := h.decide(r.Context(), native{r})
 	switch {
 	case err != nil:
 		h.failure(w, r, err)
 		return
-	case d.Limiter == nil: // free
+	case v.limit == nil: // free
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	h.show(w.Header(), &d)
-	if !d.Result.Allowed {
-		h.deny(w, r, d)
+	h.show(w.Header(), &v)
+	if !v.result.Allowed {
+		h.deny(w, r, v.decision())
 		return
 	}
-	if d.Result.Shadowed && h.shadowed != nil {
-		h.shadowed(r, d)
+	if v.result.Shadowed && h.shadowed != nil {
+		h.shadowed(r, v.decision())
 	}
 	h.next.ServeHTTP(w, r)
 }
