@@ -198,7 +198,7 @@ var tabbed = map[string]Limit{
 // nothing wrong.
 func TestAnHonestFleetIsNotSuspected(t *testing.T) {
 	for name, l := range tabbed {
-		for seed := range uint64(300) {
+		for seed := range uint64(150) {
 			if err := story(seed, l, ""); err != nil {
 				t.Fatalf("%s, seed %d: %v", name, seed, err)
 			}
