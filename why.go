@@ -79,7 +79,7 @@ func (s *KeyState) fall(reason string) foresight {
 	case FailClosed:
 		return foresight{PathFallback, false, true, reason + ", and FailClosed denies all"}
 	}
-	return foresight{PathFallback, s.share >= 1, true, fmt.Sprintf("%s, and under FailLocal %s is left of this node's share of the limit", reason, tokens(s.share))}
+	return foresight{PathFallback, s.share >= 1, true, fmt.Sprintf("%s, and under FailLocal %s %s left of this node's share of the limit", reason, tokens(s.share), isAre(s.share))}
 }
 
 func (f *foresight) verb() string {
@@ -128,11 +128,12 @@ func isAre(n float64) string {
 
 // about rounds a span to what is worth telling.
 func about(d time.Duration) time.Duration {
+	unit := time.Microsecond
 	switch {
 	case d >= 10*time.Second:
-		return d.Round(time.Second)
+		unit = time.Second
 	case d >= 10*time.Millisecond:
-		return d.Round(time.Millisecond)
+		unit = time.Millisecond
 	}
-	return d.Round(time.Microsecond)
+	return (d + unit/2) / unit * unit
 }
