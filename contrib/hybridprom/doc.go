@@ -83,5 +83,6 @@
 // Namespace, and one scrape per instance.
 //
 // The program in demo shows all of it on a fleet that loses its Redis now and
-// then.
+// then. docs/images/hybridprom.png has ten minutes of it: the queries of the
+// dashboard, as a Prometheus server drew them, with three outages.
 package hybridprom
