@@ -42,9 +42,16 @@ func (a *answers) Fields(d *Decision) []Field {
 // go straight into the map; the values of one response are parts of one string, in
 // slices that nobody else has and that no Add can grow into each other.
 func (a *answers) show(h http.Header, v *verdict) {
-	values := a.values(v)
-	for i, name := range a.shown {
-		h[name] = values[i : i+1 : i+1]
+	switch a.style {
+	case XRateLimit, XRateLimitEpoch:
+		values := a.parts(&v.result)
+		h[a.names.Limit] = values[0:1:1]
+		h[a.names.Remaining] = values[1:2:2]
+		h[a.names.Reset] = values[2:3:3]
+	case IETF:
+		values := a.items(v)
+		h[a.names.RateLimit] = values[0:1:1]
+		h[a.names.Policy] = values[1:2:2]
 	}
 	if s, ok := retryAfter(&v.result); ok {
 		h[a.names.RetryAfter] = []string{strconv.FormatInt(s, 10)}
