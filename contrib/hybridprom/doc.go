@@ -12,7 +12,7 @@
 // the keys that are in touch with Redis.
 //
 // No label ever holds a key. A limiter has 23 series, whether it limits one key or
-// a million; the node has some fifty, most of them buckets of its two histograms,
+// a million; the node has some forty, most of them buckets of its two histograms,
 // and one for each cause of failures, 33 at most. The series of a limiter are gone
 // when it is closed; one that is made again begins at 0.
 //
