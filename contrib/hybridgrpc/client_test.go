@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -113,7 +114,7 @@ func TestClientCannotWait(t *testing.T) {
 		wantCode(t, a.err, codes.DeadlineExceeded)
 		_, err := c.open(bounded, chat)
 		wantCode(t, err, codes.DeadlineExceeded)
-		if !errors.Is(a.err, context.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.Is(a.err, context.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(a.err.Error(), `"downstream"`) {
 			t.Errorf("%v, %v", a.err, err)
 		}
 		a = c.say(bounded, "22")

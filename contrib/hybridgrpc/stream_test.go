@@ -180,6 +180,7 @@ func TestMessagesWait(t *testing.T) {
 		if _, err := stream.receive(); !errors.Is(err, io.EOF) {
 			t.Error(err)
 		}
+		wantFields(t, stream.Trailer(), "x-ratelimit-limit", "2", "x-ratelimit-remaining", "1") // the opening's: a wait tells nothing
 	})
 }
 
