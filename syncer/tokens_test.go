@@ -14,7 +14,11 @@ import (
 // four counts add up when nothing is held any more.
 func TestWhereTokensWent(t *testing.T) {
 	var total struct{ used, returned, expired, dropped uint64 }
-	for seed := range uint64(30) {
+	seeds := uint64(15)
+	if raceEnabled {
+		seeds = 8
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 21))
 			store := newFake(t)
