@@ -1,7 +1,7 @@
 package hybrid
 
 import (
-	"slices"
+	"math"
 
 	"github.com/hybridlimit/hybrid/syncer"
 )
@@ -27,20 +27,21 @@ func (h Histogram) Count() (n uint64) {
 // were spread evenly over it; above all bounds it is the last of them. Without values
 // it is 0.
 func (h Histogram) Quantile(q float64) float64 {
-	rank, below := max(min(q, 1), 0)*float64(h.Count()), 0.0
-	if !(rank >= 0) { // q is not a number
+	count := h.Count()
+	if count == 0 {
+		return 0
+	}
+	rank := max(min(q, 1), 0) * float64(count)
+	if math.IsNaN(rank) { // so is q
 		rank = 0
 	}
-	low := 0.0
+	below, low := 0.0, 0.0
 	for i, bound := range h.Bounds {
 		n := float64(h.Counts[i])
 		if n > 0 && below+n >= rank {
 			return low + (bound-low)*(rank-below)/n
 		}
 		below, low = below+n, bound
-	}
-	if below == 0 && h.Count() == 0 {
-		return 0
 	}
 	return low
 }
@@ -52,5 +53,5 @@ func histogramOf(h *syncer.Histogram, unit float64) Histogram {
 	for _, b := range h.Bounds() {
 		bounds = append(bounds, float64(b)/unit)
 	}
-	return Histogram{Bounds: slices.Clip(bounds), Counts: counts, Sum: float64(sum) / unit}
+	return Histogram{Bounds: bounds, Counts: counts, Sum: float64(sum) / unit}
 }

@@ -70,15 +70,11 @@ func countText(f float64) string {
 	case abs < 9999.5:
 		return grouped(math.Round(f))
 	}
-	f = round(f, 3)
-	units := []string{" k", " M", " G", " T"}
-	for i, unit := range units {
-		f /= 1000
-		if math.Abs(f) < 1000 || i == len(units)-1 {
-			return plain(round(f, 3)) + unit
-		}
+	unit, larger := " k", []string{" M", " G", " T"}
+	for f = round(f, 3) / 1000; math.Abs(f) >= 1000 && len(larger) > 0; f /= 1000 {
+		unit, larger = larger[0], larger[1:]
 	}
-	return none
+	return plain(round(f, 3)) + unit
 }
 
 // partText writes a part of 1 in percent.

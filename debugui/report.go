@@ -253,7 +253,7 @@ func countersOf(s *hybrid.LimiterStats) []namedCount {
 		one("used", "tokens of slices that were admitted", s.SliceTokens),
 		one("returned", "tokens of slices given back unused", s.Returned),
 		one("recalled", "tokens given back because another server needed them", s.Recalled),
-		one("expired", "tokens of slices that lapsed", s.Expired),
+		one("expired", "tokens of slices that lapsed, or were lost on their way back", s.Expired),
 		one("not_run", "operations that Redis did not execute", s.NotRun),
 		one("unknown", "operations whose outcome is unknown", s.Unknown),
 		one("dropped", "slices that Redis had forgotten", s.Dropped),

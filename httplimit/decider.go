@@ -3,6 +3,7 @@ package httplimit
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/hybridlimit/hybrid"
@@ -142,15 +143,18 @@ func (l *limit) costOf(r Request) int64 {
 	return l.cost(r)
 }
 
-// Decide charges a request, or says why it may not pass. The Decision of a request
-// that is free of all limits has no Limiter: it passes, and shows none.
+// Decide charges a request, or says why it may not pass. A request that is free of all
+// limits is allowed by a Decision that has no Limiter: it shows none.
 //
 // It fails with ErrNoKey, or like hybrid.Limiter.AllowN: Failure says what to
 // answer then.
 func (d *Decider) Decide(r Request) (Decision, error) {
 	v, err := d.decide(r.Context(), r)
-	if err != nil || v.limit == nil {
+	switch {
+	case err != nil:
 		return Decision{}, err
+	case v.limit == nil:
+		return Decision{Result: hybrid.Result{Allowed: true}, Status: http.StatusOK}, nil
 	}
 	return v.decision(), nil
 }

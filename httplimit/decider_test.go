@@ -108,13 +108,13 @@ func TestDecider(t *testing.T) {
 		wantAnswer(t, d.Denial(denied), http.StatusTooManyRequests, "Too Many Requests\n",
 			"Cache-Control", "no-store", "Content-Type", "text/plain; charset=utf-8", "X-Content-Type-Options", "nosniff")
 		cost = 0
-		free, err := d.Decide(ann)
-		if free.Limiter != nil || err != nil {
-			t.Errorf("%+v, %v; want a request that is free", free, err)
+		free := w.decide(d, ann, http.StatusOK)
+		if free.Limiter != nil || !free.Result.Allowed {
+			t.Errorf("%+v; want a request that is free, and passes", free)
 		}
 		wantFields(t, d.Fields(&free))
 		cost = -1
-		_, err = d.Decide(ann)
+		_, err := d.Decide(ann)
 		wantAnswer(t, d.Failure(err), http.StatusInternalServerError, "Internal Server Error\n",
 			"Cache-Control", "no-store", "Content-Type", "text/plain; charset=utf-8", "X-Content-Type-Options", "nosniff")
 		wantAnswer(t, d.Failure(context.Canceled), statusClientLeft, "")

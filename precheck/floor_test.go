@@ -87,6 +87,9 @@ func TestASuspendedFloorNeitherServesNorEarns(t *testing.T) {
 	if f.Take(4*tick-1, 1, whole, h) || f.Level(0, whole, h) != 0 {
 		t.Error("served while suspended")
 	}
+	if on, over := f.Off(tick), f.Off(4*tick); on != 3*tick || over != 0 {
+		t.Errorf("off for another %d and %d, want %d and 0", on, over, 3*tick)
+	}
 	if f.Full(3*tick, whole, h) {
 		t.Error("a suspension must not be forgotten")
 	}
@@ -107,6 +110,9 @@ func TestAFloorFromBeforeALapseStartsAgainEmpty(t *testing.T) {
 		if f.Level(now, whole, h) != 0 || f.Take(now, 1, whole, h) || f.Full(now, whole, h) {
 			t.Errorf("at tick %d there is something left", now/tick)
 		}
+	}
+	if got := f.Served(5*tick, whole, h); got != 4 {
+		t.Errorf("served %g, want the 4 from before", got)
 	}
 	if got := f.Owed(5*tick, whole, h); got != 4 {
 		t.Errorf("owed %g, want the 4 from before", got)

@@ -93,12 +93,16 @@ func TestADroppedLeaseTakesItsSpendingWithIt(t *testing.T) {
 	c, l := granted(100)
 	l.Report(c, 60)
 	c.Take(10, &dead)
-	l.Ran(c, Grant{Dropped: true, Granted: 7, Tag: Tag{Epoch: 9}}, 200)
+	if lost := l.Ran(c, Grant{Dropped: true, Granted: 7, Tag: Tag{Epoch: 9}}, 200); lost != 50 {
+		t.Errorf("%d tokens lost, want 50", lost)
+	}
 	if c.Alive(&dead) != 7 || l.Unreported(c) != 0 {
 		t.Errorf("%d tokens, %d unreported", c.Alive(&dead), l.Unreported(c))
 	}
 	l.Report(c, 5)
-	l.Ran(c, Grant{Dropped: true, Tag: Tag{Epoch: 9}}, 300)
+	if lost := l.Ran(c, Grant{Dropped: true, Tag: Tag{Epoch: 9}}, 300); lost != 5 {
+		t.Errorf("%d tokens lost, want 5", lost)
+	}
 	if l.Holds() || c.Tokens() != 0 {
 		t.Error("a lease without tokens goes on")
 	}

@@ -16,7 +16,7 @@
 //	slice.granted_tokens     {token}      tokens that Redis granted to slices
 //	slice.returned_tokens    {token}      tokens of slices given back unused
 //	slice.recalled_tokens    {token}      those of them given back because another node needed them
-//	slice.expired_tokens     {token}      tokens of slices that lapsed with their leases
+//	slice.expired_tokens     {token}      tokens of slices that lapsed with their leases, or were on their way back when a call was lost
 //	slice.drops              {slice}      slices that Redis had forgotten, and had no room for
 //	blocked_requests         {request}    requests that waited for Redis
 //	shadowed_requests        {request}    requests denied, and allowed in shadow mode

@@ -165,13 +165,19 @@ func TestAttributesTellNodesApart(t *testing.T) {
 	})
 }
 
-// A name that is no UTF-8 would make an exporter drop all that it has.
+// A name that is no UTF-8 would make an exporter drop all that it has. One that looks
+// like such a name, quoted, is another limiter's.
 func TestNamesAreUTF8(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r, _ := register(t, w.node)
 		w.limiter("a\xffb", hybrid.PerMinute(10), nil)
+		alike := w.limiter(`"a\xffb"`, hybrid.PerMinute(10), nil)
+		if _, err := alike.Allow(context.Background(), "k"); err != nil {
+			t.Error(err)
+		}
 		got := r.read()
 		got.want(`key.count{limiter="a\xffb"}`, 0)
+		got.want(`key.count{limiter="\"a\\xffb\""}`, 1)
 	})
 }
 

@@ -2,6 +2,7 @@ package hybridotel
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -118,9 +119,10 @@ func withAttributes(common []attribute.KeyValue, more ...attribute.KeyValue) met
 }
 
 // limiterAttribute names a limiter. Names are any bytes, and attributes must be
-// UTF-8: one that is not makes exporters drop all that they have.
+// UTF-8: one that is not makes exporters drop all that they have. What is not is
+// quoted; and so is what looks as if it were, so that no two limiters share a name.
 func limiterAttribute(name string) attribute.KeyValue {
-	if !utf8.ValidString(name) {
+	if !utf8.ValidString(name) || strings.HasPrefix(name, `"`) {
 		name = strconv.Quote(name)
 	}
 	return keyLimiter.String(name)

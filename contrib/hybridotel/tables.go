@@ -45,7 +45,7 @@ var limiterWholes = []whole[limiterStats]{
 		nil, func(s *limiterStats) int64 { return int64(s.Returned) }},
 	{counter, "slice.recalled_tokens", "{token}", "Tokens given back because another node needed them: some of slice.returned_tokens.",
 		nil, func(s *limiterStats) int64 { return int64(s.Recalled) }},
-	{counter, "slice.expired_tokens", "{token}", "Tokens of slices that lapsed with their leases.",
+	{counter, "slice.expired_tokens", "{token}", "Tokens of slices that were not used when their leases ended, or were on their way back when a call was lost.",
 		nil, func(s *limiterStats) int64 { return int64(s.Expired) }},
 	{counter, "slice.drops", "{slice}", "Slices that Redis had forgotten when they were reported, and had no room for.",
 		nil, func(s *limiterStats) int64 { return int64(s.Dropped) }},
