@@ -178,6 +178,6 @@ func (c *client) ask(ctx context.Context, call Call, key string, cost int64) err
 // refuse is the error of a call that the limit denies.
 func (c *client) refuse(call Call, key string, res hybrid.Result, cause error) error {
 	name := c.limiter.Name()
-	d := Decision{Result: res, Limiter: c.limiter, Name: name, Key: key, Method: call.Method, Code: codeOf(&res)}
+	d := Decision{Result: res, Limiter: c.limiter, Name: name, Key: key, Method: call.Method, Code: codeOf(c.limiter, &res)}
 	return &refusal{status: denial(&d, name), cause: cause}
 }

@@ -7,7 +7,6 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/hybridlimit/hybrid"
-	"github.com/hybridlimit/hybrid/syncer"
 )
 
 // Decision is what the functions of ServerOptions are told.
@@ -25,26 +24,20 @@ type Decision struct {
 func (d Decision) RetryAfter() (delay time.Duration, ok bool) { return retryAfter(&d.Result) }
 
 func (v *verdict) decision(call Call) Decision {
-	return Decision{Result: v.result, Limiter: v.limit.limiter, Name: v.limit.name, Key: v.key, Method: call.Method, Code: codeOf(&v.result)}
+	return Decision{Result: v.result, Limiter: v.limit.limiter, Name: v.limit.name, Key: v.key, Method: call.Method, Code: codeOf(v.limit.limiter, &v.result)}
 }
 
-func codeOf(r *hybrid.Result) codes.Code {
+// codeOf tells apart who is denied for what they have used, and who for the state of
+// Redis.
+func codeOf(l *hybrid.Limiter, r *hybrid.Result) codes.Code {
 	switch {
 	case r.Allowed:
 		return codes.OK
-	case unavailable(r):
+	case r.Path == hybrid.PathFallback && l.OnFailure() == hybrid.FailClosed:
 		return codes.Unavailable
 	default:
 		return codes.ResourceExhausted
 	}
-}
-
-// unavailable reports whether a call is denied for the state of Redis, and not for
-// what its client has used: the policy is FailClosed, or the node's share of a FailLocal
-// limit is smaller than the cost. All that such a denial can say is when Redis is
-// probed next.
-func unavailable(r *hybrid.Result) bool {
-	return !r.Allowed && r.Path == hybrid.PathFallback && r.RetryAfter == syncer.ProbeInterval
 }
 
 func retryAfter(r *hybrid.Result) (delay time.Duration, ok bool) {

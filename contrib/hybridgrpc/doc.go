@@ -28,7 +28,7 @@
 // RetryInfo says after how long the same call can pass, if nobody else uses the
 // key, and QuotaFailure which limit denied: by its name, never by the key. Unavailable
 // is the answer of a limit that is FailClosed while Redis does not answer; a FailLocal
-// one answers so to a call that costs more than the node's share is at all.
+// one denies with ResourceExhausted what is above the node's share.
 //
 // # Metadata
 //

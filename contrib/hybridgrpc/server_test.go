@@ -109,6 +109,31 @@ func TestFailClosed(t *testing.T) {
 	})
 }
 
+// A denial by FailLocal is for what its client has used, also where the next token
+// comes when Redis is asked again.
+func TestFailLocalIsNotUnavailable(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var told Decision
+		c := w.serve(w.strict("local", hybrid.PerSecond(1)), &ServerOptions{
+			Key:  Metadata("key"),
+			Deny: func(_ context.Context, d Decision) error { told = d; return nil },
+		})
+		w.breakRedis()
+		for _, key := range []string{"a", "b", "c", "d", "e"} { // until nobody waits for Redis
+			if a := c.say(with("key", key), ""); a.err != nil {
+				t.Fatal(a.err)
+			}
+		}
+		time.Sleep(time.Nanosecond) // waits are rounded up by one
+		if wait := wantDenied(t, c.say(with("key", "e"), "").err, "local"); wait != time.Second {
+			t.Errorf("retry after %v, want just what a probe of Redis takes", wait)
+		}
+		if r := told.Result; r.Path != hybrid.PathFallback || told.Code != codes.ResourceExhausted {
+			t.Errorf("%+v, want a denial by the failure policy for what was used", told)
+		}
+	})
+}
+
 // A call is checked by all limits or charged by none, and the one that denies is
 // named.
 func TestSeveralLimits(t *testing.T) {

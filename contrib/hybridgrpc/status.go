@@ -36,7 +36,7 @@ func denial(d *Decision, subject string) *status.Status {
 	delay, waitHelps := d.RetryAfter()
 	retry := &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)}
 	if d.Code == codes.Unavailable { // nobody exceeded anything
-		return withDetails(codes.Unavailable, fmt.Sprintf("limit %s cannot be checked for now; retry after %v", inText(d.Name), delay), retry)
+		return withDetails(codes.Unavailable, fmt.Sprintf("limit %s cannot be checked now; retry after %v", inText(d.Name), delay), retry)
 	}
 	quota := &errdetails.QuotaFailure_Violation{Subject: inProto(subject)}
 	failure := &errdetails.QuotaFailure{Violations: []*errdetails.QuotaFailure_Violation{quota}}
