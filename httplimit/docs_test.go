@@ -161,7 +161,7 @@ func perSecondAndDay(node *hybrid.Node, next http.Handler) (http.Handler, error)
 	if err != nil {
 		return nil, err
 	}
-	day, err := node.Limiter("day", hybrid.PerDay(5), nil)
+	day, err := node.Limiter("day", hybrid.PerDay(10_000), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -177,17 +177,11 @@ func perSecondAndDay(node *hybrid.Node, next http.Handler) (http.Handler, error)
 
 func Example_perSecondAndDay() {
 	runDoc(perSecondAndDay, func(h http.Handler) {
-		for range 6 { // of five a day
-			get(h, "203.0.113.9:1234", "/", []string{"X-API-Key: k1"}, "X-Ratelimit-Limit")
-		}
+		// The tighter one is shown: 9 of 10 are left, and 9,999 of 10,000.
+		get(h, "203.0.113.9:1234", "/", []string{"X-API-Key: k1"}, "X-Ratelimit-Limit", "X-Ratelimit-Remaining")
 	})
 	// Output:
-	// 200 X-Ratelimit-Limit=5
-	// 200 X-Ratelimit-Limit=5
-	// 200 X-Ratelimit-Limit=5
-	// 200 X-Ratelimit-Limit=5
-	// 200 X-Ratelimit-Limit=5
-	// 429 X-Ratelimit-Limit=5
+	// 200 X-Ratelimit-Limit=10 X-Ratelimit-Remaining=9
 }
 
 func byCost(node *hybrid.Node, next http.Handler) (http.Handler, error) {
