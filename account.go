@@ -68,7 +68,9 @@ func (l *Limiter) recall(a *syncer.Account, known bool, plan *syncer.Plan) Resul
 // Refund gives back n tokens of an admission that did not happen after all,
 // such as a request that failed before it cost anything. It never leaves more
 // than the limit free. Tokens of a slice are usable again at once, others reach
-// Redis within a sync interval or two. n = 0 does nothing.
+// Redis within a sync interval or two. Refund soon: what has been refilled since is
+// given back once more. If Redis's reply to it is lost, so may the refund be. n = 0
+// does nothing.
 //
 // It fails with ErrInvalidCost (n < 0 or n > 2^53), ErrInvalidKey or ErrClosed.
 func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
@@ -78,7 +80,7 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 // Charge takes n tokens without asking: the cost of a request that became known
 // later. It may take the key into debt, of at most one burst, which must drain
 // before anything is admitted again. Redis learns of it within a sync interval
-// or two. n = 0 does nothing.
+// or two; if its reply is lost, the tokens are charged again. n = 0 does nothing.
 //
 // It fails with ErrInvalidCost (n < 0 or n > 2^53), ErrInvalidKey or ErrClosed.
 func (l *Limiter) Charge(ctx context.Context, key string, n int64) error {
