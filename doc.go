@@ -32,6 +32,18 @@
 // the limiter's [FailurePolicy], never an error. docs/operations.md has the contract,
 // fault by fault, and how to set up the client and Redis.
 //
+// # More than Allow
+//
+//   - Requests that cost more than one token: [Limiter.AllowN]. Costs that are known
+//     only later: [Limiter.Refund] and [Limiter.Charge].
+//   - To wait for a turn instead of being denied: [Limiter.Wait] and [Limiter.WaitN].
+//   - Several limits that must all admit: [Node.AllowAll].
+//   - Keys with limits of their own: LimitFor of [LimiterOptions]. Another limit under
+//     load: [Limiter.SetLimit].
+//   - To watch before you deny: Shadow of [LimiterOptions].
+//   - Why a key is denied, and which are: [Limiter.Inspect] and [Limiter.Denied]. How
+//     the node is: [Node.Stats].
+//
 // # Out of scope
 //
 // Limits without Redis (use golang.org/x/time/rate), concurrency limits and
