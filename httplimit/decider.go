@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/fields"
 )
 
 // Decider is a middleware without a server: it decides requests and says what to
@@ -129,7 +130,7 @@ func (d *Decider) add(field string, c Limit) error {
 		l.find = RemoteIP(nil).find
 	}
 	var ok bool
-	if l.quoted, ok = quote(l.name); !ok && d.style == IETF {
+	if l.quoted, ok = fields.Quote(l.name); !ok && d.style == IETF {
 		return invalid(field+".Name", fmt.Sprintf("%.64q", l.name), "printable ASCII in the IETF headers; the default is the limiter's name")
 	}
 	d.limits = append(d.limits, l)

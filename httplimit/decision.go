@@ -2,9 +2,9 @@ package httplimit
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/fields"
 )
 
 // Decision is what Options.Deny and Options.Shadowed are told.
@@ -20,7 +20,7 @@ type Decision struct {
 
 // RetryAfter is the value of the Retry-After header: whole seconds, rounded up,
 // at least 1. ok is false if there is none: the request passes, or never will.
-func (d Decision) RetryAfter() (seconds int64, ok bool) { return retryAfter(&d.Result) }
+func (d Decision) RetryAfter() (seconds int64, ok bool) { return fields.RetryAfter(&d.Result) }
 
 func (v *verdict) decision() Decision {
 	return Decision{Result: v.result, Limiter: v.limit.limiter, Name: v.limit.name, Key: v.key, Status: v.status(), limit: v.limit}
@@ -37,20 +37,4 @@ func (v *verdict) status() int {
 	default:
 		return http.StatusTooManyRequests
 	}
-}
-
-func retryAfter(r *hybrid.Result) (seconds int64, ok bool) {
-	if r.Allowed || r.RetryAfter == hybrid.Never {
-		return 0, false
-	}
-	return max(1, wholeSeconds(r.RetryAfter)), true
-}
-
-// wholeSeconds rounds up.
-func wholeSeconds(d time.Duration) int64 {
-	s := int64(d / time.Second)
-	if d%time.Second > 0 {
-		s++
-	}
-	return s
 }

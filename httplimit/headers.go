@@ -1,12 +1,10 @@
 package httplimit
 
 import (
-	"math"
 	"net/http"
 	"strconv"
-	"time"
 
-	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/fields"
 )
 
 // answers is how responses are written, whatever was decided.
@@ -28,14 +26,14 @@ func (a *answers) Fields(d *Decision) []Field {
 		return nil
 	}
 	values := a.values(&verdict{d.limit, d.Key, d.Result})
-	fields := make([]Field, 0, len(values)+1)
+	all := make([]Field, 0, len(values)+1)
 	for i, value := range values {
-		fields = append(fields, Field{a.shown[i], value})
+		all = append(all, Field{a.shown[i], value})
 	}
-	if s, ok := retryAfter(&d.Result); ok {
-		fields = append(fields, Field{a.names.RetryAfter, strconv.FormatInt(s, 10)})
+	if s, ok := fields.RetryAfter(&d.Result); ok {
+		all = append(all, Field{a.names.RetryAfter, strconv.FormatInt(s, 10)})
 	}
-	return fields
+	return all
 }
 
 // show sets the same in a response of net/http. The names are canonical, so they
@@ -44,7 +42,7 @@ func (a *answers) Fields(d *Decision) []Field {
 func (a *answers) show(h http.Header, v *verdict) {
 	switch a.style {
 	case XRateLimit, XRateLimitEpoch:
-		values := a.parts(&v.result)
+		values := fields.XRateLimit(&v.result, a.style == XRateLimitEpoch)
 		h[a.names.Limit] = values[0:1:1]
 		h[a.names.Remaining] = values[1:2:2]
 		h[a.names.Reset] = values[2:3:3]
@@ -53,7 +51,7 @@ func (a *answers) show(h http.Header, v *verdict) {
 		h[a.names.RateLimit] = values[0:1:1]
 		h[a.names.Policy] = values[1:2:2]
 	}
-	if s, ok := retryAfter(&v.result); ok {
+	if s, ok := fields.RetryAfter(&v.result); ok {
 		h[a.names.RetryAfter] = []string{strconv.FormatInt(s, 10)}
 	}
 }
@@ -62,7 +60,7 @@ func (a *answers) show(h http.Header, v *verdict) {
 func (a *answers) values(v *verdict) []string {
 	switch a.style {
 	case XRateLimit, XRateLimitEpoch:
-		return a.parts(&v.result)
+		return fields.XRateLimit(&v.result, a.style == XRateLimitEpoch)
 	case IETF:
 		return a.items(v)
 	default:
@@ -70,72 +68,10 @@ func (a *answers) values(v *verdict) []string {
 	}
 }
 
-// parts are the values of the X-RateLimit headers.
-func (a *answers) parts(r *hybrid.Result) []string {
-	reset := wholeSeconds(untilReset(r))
-	if a.style == XRateLimitEpoch {
-		reset = unixAfter(time.Now(), untilReset(r))
-	}
-	var room [3 * len("-9223372036854775808")]byte
-	b := strconv.AppendInt(room[:0], r.Limit, 10)
-	i := len(b)
-	b = strconv.AppendInt(b, r.Remaining, 10)
-	j := len(b)
-	b = strconv.AppendInt(b, reset, 10)
-	s := string(b)
-	return []string{s[:i], s[i:j], s[j:]}
-}
-
 // items are the values of the IETF headers.
 func (a *answers) items(v *verdict) []string {
 	limit := v.limit.limiter.Limit(v.key)
 	var room [128]byte
-	b := append(room[:0], v.limit.quoted...)
-	b = append(b, ";r="...)
-	b = appendInteger(b, v.result.Remaining)
-	if t, ok := effectiveWindow(limit, &v.result); ok {
-		b = append(b, ";t="...)
-		b = appendInteger(b, t)
-	}
+	b := fields.AppendRateLimit(room[:0], v.limit.quoted, limit, &v.result)
 	return []string{string(b), v.limit.policies.text(v.limit.quoted, limit)}
-}
-
-// untilReset is the time until all of the limit is free, never less than what
-// Retry-After says.
-func untilReset(r *hybrid.Result) time.Duration {
-	if r.Allowed || r.RetryAfter == hybrid.Never {
-		return max(0, r.ResetAfter)
-	}
-	return max(r.ResetAfter, r.RetryAfter)
-}
-
-// unixAfter is the Unix time some time from now, rounded up to whole seconds.
-func unixAfter(now time.Time, d time.Duration) int64 {
-	at := now.Add(d)
-	if at.Nanosecond() > 0 {
-		return at.Unix() + 1
-	}
-	return at.Unix()
-}
-
-// effectiveWindow is the t of the RateLimit field: the seconds for which what
-// remains must last. A client that divides r by t must not come out above
-// the limit's rate, as it would with a bucket's time to full: nothing, when it is full.
-func effectiveWindow(limit hybrid.Limit, r *hybrid.Result) (seconds int64, ok bool) {
-	if !r.Allowed {
-		return retryAfter(r)
-	}
-	var t time.Duration
-	switch {
-	case limit.Count() == 0:
-		return 0, false // in shadow mode
-	case limit.Windowed() && r.ResetAfter > 0:
-		t = min(r.ResetAfter, limit.Period())
-	case limit.Windowed():
-		t = limit.Period()
-	default:
-		refill := limit.Period().Seconds() * float64(max(r.Remaining, 1)) / float64(limit.Count())
-		return max(1, int64(math.Ceil(min(refill, maxInteger)))), true
-	}
-	return max(1, wholeSeconds(t)), true
 }

@@ -2,14 +2,13 @@ package hybridgrpc
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"time"
 
 	"google.golang.org/grpc/metadata"
 
-	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/httplimit"
+	"github.com/hybridlimit/hybrid/internal/fields"
 )
 
 // Names of what answers carry, as metadata has them: in small letters.
@@ -40,73 +39,28 @@ func (s *server) fields(ctx context.Context, v *verdict) metadata.MD {
 	case style == httplimit.IETF:
 		md = ietf(v)
 	default:
-		md = parts(style, &v.result)
+		values := fields.XRateLimit(&v.result, style == httplimit.XRateLimitEpoch)
+		md = metadata.MD{fieldLimit: values[0:1:1], fieldRemaining: values[1:2:2], fieldReset: values[2:3:3]}
 	}
 	if v.result.Allowed {
 		return md
 	}
-	if seconds, ok := retrySeconds(&v.result); ok {
+	if seconds, ok := fields.RetryAfter(&v.result); ok {
 		md[fieldRetry] = []string{strconv.FormatInt(seconds, 10)}
 	}
 	md[fieldPushback] = []string{s.pushbackOf(ctx, v)}
 	return md
 }
 
-// parts are the x-ratelimit fields.
-func parts(style httplimit.Headers, r *hybrid.Result) metadata.MD {
-	reset := wholeSeconds(untilReset(r))
-	if style == httplimit.XRateLimitEpoch {
-		reset = unixAfter(time.Now(), untilReset(r))
-	}
-	var room [3 * len("-9223372036854775808")]byte
-	b := strconv.AppendInt(room[:0], r.Limit, 10)
-	i := len(b)
-	b = strconv.AppendInt(b, r.Remaining, 10)
-	j := len(b)
-	b = strconv.AppendInt(b, reset, 10)
-	text := string(b)
-	values := []string{text[:i], text[i:j], text[j:]}
-	return metadata.MD{fieldLimit: values[0:1:1], fieldRemaining: values[1:2:2], fieldReset: values[2:3:3]}
-}
-
 // ietf are the fields of draft-ietf-httpapi-ratelimit-headers.
 func ietf(v *verdict) metadata.MD {
 	limit := v.limit.limiter.Limit(v.key)
 	var room [192]byte
-	b := append(room[:0], v.limit.quoted...)
-	b = append(b, ";r="...)
-	b = appendInteger(b, v.result.Remaining)
-	if t, ok := effectiveWindow(limit, &v.result); ok {
-		b = append(b, ";t="...)
-		b = appendInteger(b, t)
-	}
+	b := fields.AppendRateLimit(room[:0], v.limit.quoted, limit, &v.result)
 	i := len(b)
-	text := string(appendPolicy(b, v.limit.quoted, limit))
+	text := string(fields.AppendPolicy(b, v.limit.quoted, limit))
 	values := []string{text[:i], text[i:]}
 	return metadata.MD{fieldRateLimit: values[0:1:1], fieldPolicy: values[1:2:2]}
-}
-
-// appendPolicy writes a limit as an item of ratelimit-policy. Its window is in whole
-// seconds; the quota is what the limit gives in as many, rounded down.
-func appendPolicy(b []byte, quoted string, l hybrid.Limit) []byte {
-	w := max(1, wholeSeconds(l.Period()))
-	q := l.Count()
-	if l.Period() != time.Duration(w)*time.Second {
-		q = int64(math.Min(float64(q)*float64(w)/l.Period().Seconds(), maxInteger))
-	}
-	b = append(b, quoted...)
-	b = append(b, ";q="...)
-	b = appendInteger(b, q)
-	b = append(b, ";w="...)
-	return appendInteger(b, w)
-}
-
-// maxInteger is the largest Integer of a structured field (RFC 9651, 3.3.1). Limits
-// may be larger.
-const maxInteger = 999_999_999_999_999
-
-func appendInteger(b []byte, n int64) []byte {
-	return strconv.AppendInt(b, min(max(n, 0), maxInteger), 10)
 }
 
 // pushbackOf is how many milliseconds a client's retry policy is to wait. It is told

@@ -3,13 +3,13 @@ package hybridgrpc
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/httplimit"
+	"github.com/hybridlimit/hybrid/internal/fields"
 )
 
 // ServerOptions are the settings of UnaryServer and StreamServer, which can share them.
@@ -186,7 +186,7 @@ func (s *server) add(field string, c Check) error {
 		l.cost = s.limits[0].cost
 	}
 	var ok bool
-	if l.quoted, ok = quote(l.name); !ok && s.options.Headers == httplimit.IETF {
+	if l.quoted, ok = fields.Quote(l.name); !ok && s.options.Headers == httplimit.IETF {
 		return invalid(field+".Name", fmt.Sprintf("%.64q", l.name), "printable ASCII in the IETF fields; the default is the limiter's name")
 	}
 	s.limits = append(s.limits, l)
@@ -198,26 +198,6 @@ func validCode(field string, c codes.Code) error {
 		return invalid(field, uint32(c), "codes.Canceled to codes.Unauthenticated")
 	}
 	return nil
-}
-
-// quote returns s as a String of a structured field; false if it holds what such a
-// string cannot.
-func quote(s string) (string, bool) {
-	var b strings.Builder
-	b.WriteByte('"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c < ' ' || c > '~':
-			return "", false
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			fallthrough
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String(), true
 }
 
 func orDefault[T comparable](value, standard T) T {

@@ -2,7 +2,6 @@ package hybridrls
 
 import (
 	"strconv"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -10,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/hybridlimit/hybrid"
+	"github.com/hybridlimit/hybrid/internal/fields"
 )
 
 // respond writes an answer, with a status per descriptor.
@@ -65,17 +65,8 @@ func statusOf(a *answer) *rlsv3.RateLimitResponse_DescriptorStatus {
 		Code:               codeOf(a.result.Allowed),
 		CurrentLimit:       currentLimit(a.hit.rule.name, a.hit.limit),
 		LimitRemaining:     small(a.result.Remaining),
-		DurationUntilReset: durationpb.New(untilReset(&a.result)),
+		DurationUntilReset: durationpb.New(fields.UntilReset(&a.result)),
 	}
-}
-
-// untilReset is the time until all of the limit is free, never less than what
-// retry-after says.
-func untilReset(r *hybrid.Result) time.Duration {
-	if r.Allowed || r.RetryAfter == hybrid.Never {
-		return max(0, r.ResetAfter)
-	}
-	return max(r.ResetAfter, r.RetryAfter)
 }
 
 // metadata says who denied, for the gateway's log: the limiter, and whether the
@@ -91,23 +82,14 @@ func headers(r *hybrid.Result) []*corev3.HeaderValue {
 	all := []*corev3.HeaderValue{
 		header("x-ratelimit-limit", r.Limit),
 		header("x-ratelimit-remaining", r.Remaining),
-		header("x-ratelimit-reset", wholeSeconds(untilReset(r))),
+		header("x-ratelimit-reset", fields.WholeSeconds(fields.UntilReset(r))),
 	}
-	if !r.Allowed && r.RetryAfter != hybrid.Never {
-		all = append(all, header("retry-after", max(1, wholeSeconds(r.RetryAfter))))
+	if s, ok := fields.RetryAfter(r); ok {
+		all = append(all, header("retry-after", s))
 	}
 	return all
 }
 
 func header(name string, value int64) *corev3.HeaderValue {
 	return &corev3.HeaderValue{Key: name, Value: strconv.FormatInt(value, 10)}
-}
-
-// wholeSeconds rounds up.
-func wholeSeconds(d time.Duration) int64 {
-	s := int64(d / time.Second)
-	if d%time.Second > 0 {
-		s++
-	}
-	return s
 }
