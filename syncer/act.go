@@ -32,7 +32,9 @@ func (a *Account) act(now int64) {
 	case a.spent():
 		a.lapse()
 	case c.outgrown:
-		a.attempt(intent{kind: giveBack}, now)
+		if !a.attempt(intent{kind: giveBack}, now) && (!c.lease.Holds() || a.Cell.Expired(&a.limiter().s.Dead)) {
+			a.lapse()
+		}
 	case c.saturated && !marked:
 		a.keepPace(now)
 	case c.charged != 0 || c.fallback != 0:
@@ -154,7 +156,7 @@ func (a *Account) debtIsOver(now int64) bool {
 	if c.charged == 0 && c.fallback == 0 {
 		return false
 	}
-	return a.dead && a.limiter().closed.Load() || c.credit < 1 && (a.dead || now-c.sentAt >= a.Plan().fill)
+	return (a.dead || c.loner) && a.limiter().closed.Load() || c.credit < 1 && (a.dead || now-c.sentAt >= a.Plan().fill)
 }
 
 // restful reports whether there is nothing to do about the account: nothing is

@@ -27,8 +27,7 @@ func (a *Account) apply(st *slice.Settle) {
 		a.limiter().Counts.NotRun.Add(1)
 		c.lease.NotRun(&a.Cell)
 		c.counted += st.Usage.Spent
-		c.owe(st.Usage.Charged)
-		c.fallback += st.Usage.Fallback
+		c.untold(&st.Usage)
 	default:
 		a.limiter().Counts.Unknown.Add(1)
 		a.limiter().Counts.Expired.Add(uint64(st.Usage.Returned)) // perhaps it took them, perhaps they lapse

@@ -12,14 +12,14 @@ import (
 
 // Charge adds n tokens that were used without asking. It takes them from the
 // slice if they are there; otherwise the next settle charges them, which a tick
-// sends at the latest. ok is false if the account was retired.
+// sends at the latest. ok is false if the account was retired or its limiter closed.
 func (a *Account) Charge(n int64) (ok bool) {
 	return a.adjust(float64(n), 1, func() bool { return a.takeLocal(n) })
 }
 
 // Refund gives back n tokens of an admission that did not happen after all: to
 // the slice, if they can have come from it, otherwise with the next settle. ok
-// is false if the account was retired.
+// is false if the account was retired or its limiter closed.
 func (a *Account) Refund(n int64) (ok bool) { return a.giveBack(n, 1) }
 
 // PutBack is Refund of an admission whose caller goes on with a denial: part of
@@ -66,7 +66,7 @@ func (a *Account) adjust(tokens float64, pays int64, local func() bool) bool {
 	now := s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.dead {
+	if a.dead || a.limiter().closed.Load() { // it would not be settled any more
 		return false
 	}
 	a.touch()
@@ -91,7 +91,25 @@ func (c *contact) owe(tokens float64) {
 // unheard keeps what a settle of unknown outcome was to charge. Told twice it is a debt
 // that drains; never told it would be lost. A refund is not told again: twice it would
 // give back more than was taken.
-func (c *contact) unheard(u *slice.Usage) { c.owe(max(0, u.Charged)) }
+func (c *contact) unheard(u *slice.Usage) {
+	if c.current(u) {
+		c.owe(max(0, u.Charged))
+	}
+}
+
+// untold takes back what a settle that did not run was to charge.
+func (c *contact) untold(u *slice.Usage) {
+	if c.current(u) {
+		c.owe(u.Charged)
+		c.fallback += u.Fallback
+	}
+}
+
+// current reports whether what a settle was to charge still counts: not if somebody has
+// charged the next window while it was under way.
+func (c *contact) current(u *slice.Usage) bool {
+	return u.Tag.Window == 0 || c.chargeWindow == 0 || u.Tag.Window == c.chargeWindow
+}
 
 // Read asks the store for the state of a key and changes nothing, here or
 // there. It waits for StoreTimeout at most.
