@@ -208,8 +208,11 @@ func (l *Limiter) Limit(key string) Limit {
 			return own
 		}
 	}
-	return *l.limit.Load()
+	return l.OwnLimit()
 }
+
+// OwnLimit returns the limiter's own limit: that of keys without one from LimitFor.
+func (l *Limiter) OwnLimit() Limit { return *l.limit.Load() }
 
 // SetLimit replaces the limiter's limit on this node, under load: other nodes
 // keep theirs until they are told. What was used counts on; denials from memory

@@ -32,8 +32,7 @@
 // request header, since URLs end up in logs. Names and keys may be any bytes; they are
 // shown as text.
 //
-// Limiters with a LimitFor are shown with the limit of the empty key, for which
-// LimitFor is asked at each look.
+// Limiters with a LimitFor are shown with their own limit; a key's story has the key's.
 //
 // # Data
 //

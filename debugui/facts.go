@@ -15,7 +15,7 @@ func storyOf(s *hybrid.KeyState, limiter, key string) *story {
 	if s.Store != nil {
 		one.Account = accountOf(s)
 	} else {
-		one.Missing = "Not known: " + printable(s.StoreCause, mostShown)
+		one.Missing = "Not known: " + printable(s.StoreCause)
 	}
 	return one
 }

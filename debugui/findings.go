@@ -63,7 +63,7 @@ func (f *findings) causes() string {
 	var seen []string
 	for _, cause := range slices.Sorted(maps.Keys(f.last.stats.Failures)) {
 		if n := grown(f.recent.from.stats.Failures[cause], f.last.stats.Failures[cause]); n > 0 {
-			seen = append(seen, printable(cause, mostShown)+" ("+countText(float64(n))+")")
+			seen = append(seen, printable(cause)+" ("+countText(float64(n))+")")
 		}
 	}
 	if len(seen) == 0 {
@@ -103,7 +103,7 @@ func (f *findings) unregistered() {
 	for _, l := range f.last.limiters {
 		was, then := f.now.from.stats.Limiters[l.name]
 		if then && was.Fleet == 0 && f.last.stats.Limiters[l.name].Fleet == 0 {
-			f.add(levelWarn, printable(l.name, mostShown)+" does not know its fleet",
+			f.add(levelWarn, printable(l.name)+" does not know its fleet",
 				"Redis refuses to register this server; the log says why. The share of the limit is that of Options.Servers, or all of it.")
 		}
 	}
@@ -150,7 +150,7 @@ func (f *findings) users() {
 }
 
 func (f *findings) limiter(l *limiterInfo) {
-	name := printable(l.name, mostShown)
+	name := printable(l.name)
 	if l.shadow {
 		f.add(levelNote, name+" is in shadow mode: it counts denials, and admits everything", "LimiterOptions.Shadow")
 	}

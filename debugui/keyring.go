@@ -75,10 +75,10 @@ func (k *keyring) find(id string) (listed, bool) {
 // a hash.
 func (k *keyring) show(limiter, key string) string {
 	if k.plain {
-		return printable(key, mostShown)
+		return printable(key)
 	}
 	length := utf8.RuneCountInString(key)
-	return printable(prefix(key, min(maskPrefix, length/3)), mostShown) + "…" + k.sum(limiter, key)[:6]
+	return printable(prefix(key, min(maskPrefix, length/3))) + "…" + k.sum(limiter, key)[:6]
 }
 
 // prefix is the first characters of a text. A byte that is no character counts as one.
@@ -92,13 +92,13 @@ func prefix(s string, characters int) string {
 }
 
 // printable writes any bytes such that they are read as what they are: what cannot
-// be seen, or changes how its neighbours look, is escaped as in Go. Beyond so many
-// characters it is cut.
-func printable(s string, most int) string {
+// be seen, or changes how its neighbours look, is escaped as in Go. It is cut where a
+// page has seen enough of it.
+func printable(s string) string {
 	var b strings.Builder
 	written := 0
 	for i := 0; i < len(s); written++ {
-		if written == most {
+		if written == mostShown {
 			return b.String() + "…"
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])

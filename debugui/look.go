@@ -23,7 +23,7 @@ func lookAt(node *hybrid.Node) sample {
 	for _, l := range node.Limiters() {
 		s.limiters = append(s.limiters, limiterInfo{
 			name:      l.Name(),
-			limit:     l.Limit(""), // of a key that has none of its own
+			limit:     l.OwnLimit(),
 			accuracy:  l.Accuracy(),
 			onFailure: l.OnFailure(),
 			shadow:    l.Shadow(),

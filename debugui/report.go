@@ -124,7 +124,7 @@ const (
 func build(name string, keys *keyring, h history) *report {
 	now, recent, last := h.over(ratesOf), h.over(recentOf), h.last()
 	r := &report{
-		Name:     printable(name, mostShown),
+		Name:     printable(name),
 		At:       last.at.UTC().Round(time.Millisecond),
 		Clock:    clock(last.at),
 		Rates:    spanOf(now),
@@ -190,7 +190,7 @@ func limiterOf(l *limiterInfo, w window, h history, charted map[string]bool) lim
 	st := w.to.stats.Limiters[l.name]
 	per := func(c counter) float64 { return float64(w.of(l.name, c)) }
 	r := limiterReport{
-		Name:           printable(l.name, mostShown),
+		Name:           printable(l.name),
 		Ref:            url.QueryEscape(l.name),
 		Limit:          limitWords(l.limit),
 		LimitRate:      rateOf(refill(l.limit)),
@@ -278,7 +278,7 @@ func deniedOf(s *sample, keys *keyring) []deniedReport {
 		list = append(list, deniedReport{
 			ID:      keys.list(d.limiter, d.Key),
 			Key:     keys.show(d.limiter, d.Key),
-			Limiter: printable(d.limiter, mostShown),
+			Limiter: printable(d.limiter),
 			Rate:    rateOf(d.Rate),
 			Total:   countOf(d.Total),
 			Bar:     number(round(100*ratio(d.Rate, s.denied[0].Rate), 3)),

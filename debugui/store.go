@@ -99,7 +99,7 @@ func spreadOf(h hybrid.Histogram, unit func(float64) figure) spread {
 func failuresOf(w window) []failure {
 	list := []failure{}
 	for cause, total := range w.to.stats.Failures {
-		f := failure{Cause: printable(cause, mostShown), Recent: unknown, Total: countOf(total)}
+		f := failure{Cause: printable(cause), Recent: unknown, Total: countOf(total)}
 		if !w.empty() {
 			f.Recent = countOf(grown(w.from.stats.Failures[cause], total))
 		}
@@ -153,5 +153,5 @@ func causeText(e *hybrid.StoreEvent) string {
 	if e.Cause == "" {
 		return "unknown"
 	}
-	return printable(e.Cause, mostShown)
+	return printable(e.Cause)
 }

@@ -115,7 +115,7 @@ func (h *handler) tell(ctx context.Context, l listed) (*story, error) {
 	case err != nil:
 		return nil, problemf(http.StatusServiceUnavailable, "the key could not be looked up")
 	}
-	return storyOf(&state, printable(l.limiter, mostShown), h.keys.show(l.limiter, exact.CellKey(l.key))), nil
+	return storyOf(&state, printable(l.limiter), h.keys.show(l.limiter, exact.CellKey(l.key))), nil
 }
 
 func (h *handler) limiter(name string) *hybrid.Limiter {

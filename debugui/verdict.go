@@ -78,7 +78,7 @@ func (f *findings) outage(v *verdict) {
 	for i := range f.last.limiters {
 		l := &f.last.limiters[i]
 		v.Callers = append(v.Callers, caller{
-			printable(l.name, mostShown), l.onFailure.String(), withoutRedis(l, f.last.stats.Limiters[l.name].Fleet),
+			printable(l.name), l.onFailure.String(), withoutRedis(l, f.last.stats.Limiters[l.name].Fleet),
 		})
 	}
 }
