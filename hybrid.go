@@ -215,7 +215,8 @@ func (l *Limiter) Limit(key string) Limit {
 func (l *Limiter) OwnLimit() Limit { return *l.limit.Load() }
 
 // SetLimit replaces the limiter's limit on this node, under load: other nodes
-// keep theirs until they are told. What was used counts on; denials from memory
+// keep theirs until they are told. What was used counts on, and what has been earned
+// back since a key's last settle is earned at the new rate; denials from memory
 // are forgotten and slices made for the old limit go back. Keys with a limit of
 // their own (LimitFor) keep it.
 //
