@@ -104,7 +104,7 @@ func FuzzReply(f *testing.F) {
 		if s.next()%8 == 7 {
 			c.err = errors.New(s.text())
 		}
-		group := []*slice.Settle{{}, {Usage: slice.Usage{Needs: []slice.Need{{Cost: 1, Count: 1}}}}, {}}
+		group := []*slice.Settle{{Usage: slice.Usage{Want: 1}}, {Usage: slice.Usage{Want: 1, Needs: []slice.Need{{Cost: 1, Count: 1}}}}, {Usage: slice.Usage{Want: 3}}}
 		readReply(group, c)
 		for i, e := range group {
 			ran := e.Outcome == slice.Ran
@@ -114,6 +114,9 @@ func FuzzReply(f *testing.F) {
 			if ran && len(e.Grant.Admitted) != len(e.Usage.Needs) {
 				t.Fatalf("%d: %+v", i, e.Grant)
 			}
+			if g := &e.Grant; g.Granted < 0 || g.Granted > e.Usage.Want || g.Lent < 0 || math.IsInf(g.Used, 0) {
+				t.Fatalf("%d: no account can be like this: %+v", i, g)
+			}
 			if outcome := e.Outcome; c.err != nil && outcome == slice.Ran {
 				t.Fatalf("ran in spite of %v", c.err)
 			}
@@ -122,6 +125,33 @@ func FuzzReply(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Numbers that no script of ours answers are not believed: a grant of -5 would make a slice
+// of four billion, and a NaN or an infinity would be in all that is reckoned with it.
+func TestNumbersThatCannotBe(t *testing.T) {
+	good := func() []any {
+		return []any{int64(60e6), int64(0), int64(0), "7.5", int64(2), int64(3), int64(1)}
+	}
+	told := func(reply []any) slice.Outcome {
+		e := &slice.Settle{Usage: slice.Usage{Want: 3, Needs: []slice.Need{{Cost: 1, Count: 2}}}}
+		readReply([]*slice.Settle{e}, &call{reply: reply})
+		return e.Outcome
+	}
+	if got := told(good()); got != slice.Ran {
+		t.Fatalf("a sound reply: %v", got)
+	}
+	for i, bad := range map[int][]any{
+		0: {int64(-1)}, 2: {int64(-1), int64(math.MaxInt64)}, 3: {"-1", "NaN", "Inf", "1e999"},
+		4: {int64(-1)}, 5: {int64(-5), int64(4)}, 6: {int64(-1), int64(3)},
+	} {
+		for _, v := range bad {
+			reply := good()
+			if reply[i] = v; told(reply) == slice.Ran {
+				t.Errorf("field %d may be %v", i, v)
+			}
+		}
+	}
 }
 
 // FuzzFleetReply does the same for heartbeats.

@@ -59,10 +59,13 @@ func FuzzArguments(f *testing.F) {
 		}
 		group := make([]*slice.Settle, len(keys))
 		for i := range group {
-			group[i] = &slice.Settle{}
-			if i < len(args) { // it has two words for each run behind the first seven
-				group[i].Usage.Needs = make([]slice.Need, max(0, (strings.Count(args[i].(string), " ")-6)/2))
+			u := slice.Usage{Want: slice.MaxTokens} // it may have asked for anything
+			if i < len(args) {                      // it has two words for each run behind the first seven
+				for range (strings.Count(args[i].(string), " ") - 6) / 2 {
+					u.Needs = append(u.Needs, slice.Need{Cost: 1, Count: slice.MaxTokens})
+				}
 			}
+			group[i] = &slice.Settle{Usage: u}
 		}
 		readReply(group, &call{reply: reply})
 		for i, key := range keys {

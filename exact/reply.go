@@ -1,6 +1,7 @@
 package exact
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -70,6 +71,7 @@ func (r *reader) account(e *slice.Settle) {
 }
 
 // grant reads what a settle led to. The lease that it speaks of is the one of its time.
+// More than was asked for, or less than nothing, no script of ours has answered.
 func (r *reader) grant(e *slice.Settle, flags int64) slice.Grant {
 	g := slice.Grant{Dropped: flags&1 != 0, Rebuilt: flags&2 != 0, Clock: r.clock}
 	g.Now = r.clock + r.integer()
@@ -84,9 +86,11 @@ func (r *reader) grant(e *slice.Settle, flags int64) slice.Grant {
 		g.Admitted, r.admitted = r.admitted[:n:n], r.admitted[n:]
 		for i := range g.Admitted {
 			g.Admitted[i] = r.integer()
+			r.broken = r.broken || g.Admitted[i] < 0 || g.Admitted[i] > e.Usage.Needs[i].Count
 		}
 	}
-	r.broken = r.broken || flags < 0 || g.Now < g.Clock || g.Clock < 0 || !(g.Used >= 0)
+	r.broken = r.broken || flags < 0 || g.Now < g.Clock || g.Clock < 0
+	r.broken = r.broken || !(g.Used >= 0 && g.Used <= math.MaxFloat64) || g.Lent < 0 || g.Granted < 0 || g.Granted > e.Usage.Want
 	return g
 }
 
