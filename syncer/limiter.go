@@ -73,15 +73,23 @@ func (l *Limiter) Account(key, user string) *Account {
 }
 
 func (l *Limiter) newAccount(key, user string, own *Plan, now int64) *Account {
-	if user == key {
-		user = key // one string in memory, not two
-	} else {
-		user = strings.Clone(user)
-	}
 	a := &Account{key: key}
-	a.seat.Store(l.seatOf(own, user, now))
+	a.seat.Store(l.seatOf(own, l.kept(key, user), now))
 	a.fullAt.Store(now)
 	return a
+}
+
+// kept is the user's key as a seat keeps it: nothing where nobody asks for it, and one
+// string in memory, not two, where it is the account's.
+func (l *Limiter) kept(key, user string) string {
+	switch {
+	case l.planFor == nil:
+		return ""
+	case user == key:
+		return key
+	default:
+		return strings.Clone(user)
+	}
 }
 
 // seatOf returns the place of an account whose own limit was asked for just now.

@@ -47,7 +47,7 @@ func (c *crowd) work() {
 		time.Sleep(a.at - time.Since(c.start))
 		r := c.rise(a)
 		c.ask(&r)
-		c.judge.decided(r)
+		c.judge.happened(r)
 		c.after(&r)
 	}
 }

@@ -123,9 +123,6 @@ func (j *judge) account(key int32) *account {
 	return a
 }
 
-// decided takes a decision that has become known now.
-func (j *judge) decided(r request) { j.happened(r) }
-
 // happened takes what has become known now, of an earlier moment.
 func (j *judge) happened(r request) {
 	j.mu.Lock()

@@ -29,7 +29,7 @@ func TestJudgeAgainstTheOracle(t *testing.T) {
 					r.at -= rng.Int64N(int64(time.Second))
 				}
 				j.offered(&r)
-				j.decided(r)
+				j.happened(r)
 				all = append(all, oracle.Request{At: r.at, Cost: r.cost, Allowed: r.allowed})
 			}
 			f := &Figures{Experiment: e}
@@ -103,7 +103,7 @@ func judged(e Experiment, n int64, r request) *Figures {
 		r := r
 		r.number = number
 		j.offered(&r)
-		j.decided(r)
+		j.happened(r)
 	}
 	f := &Figures{Experiment: e}
 	j.finish(f)

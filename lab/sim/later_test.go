@@ -166,7 +166,7 @@ func judgedRegister(seed uint64, flaw string) *Figures {
 			given += r.cost
 		}
 		j.offered(&r)
-		j.decided(r)
+		j.happened(r)
 	}
 	f := &Figures{Experiment: e}
 	j.finish(f)
