@@ -36,7 +36,9 @@
 //	            The period is s, min, h, day, week, or a duration such as 10s
 //	accuracy    balanced (the default), strict, exact or within(over, under)
 //	on_failure  local (the default), open or closed: while Redis does not answer
-//	shadow      true: decides and counts, and always allows
+//	shadow      true: decides and counts, and always allows; Shadowed of the node's
+//	            Stats is what it would have denied, and of the program's -admin,
+//	            hybrid_shadowed_requests_total
 //	overdraw    true: what does not fit is denied, and charged all the same
 //
 // Of overrides: accuracy, on_failure, shadow, window (true: fixed windows instead

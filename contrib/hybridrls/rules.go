@@ -13,7 +13,8 @@ import (
 )
 
 // ErrInvalidRules is wrapped by the errors of Parse and ReadFile, with the line, the
-// field, the value and what is allowed, of the first ten problems.
+// field, the value and what is allowed, of the first ten problems. ReadFile's name
+// the file too.
 var ErrInvalidRules = errors.New("hybridrls: invalid rules")
 
 // Rules are the contents of a rules file. They do not change.
@@ -74,15 +75,24 @@ var ruleName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 // Parse reads the text of a rules file. See the package's documentation for the
 // format. It fails with ErrInvalidRules.
 func Parse(text []byte) (*Rules, error) {
+	r, wrong := parse(text)
+	if wrong != "" {
+		return nil, fmt.Errorf("%w: %s", ErrInvalidRules, wrong)
+	}
+	return r, nil
+}
+
+// parse returns the rules of a text, or what is wrong with it.
+func parse(text []byte) (r *Rules, wrong string) {
 	if len(text) > mostText {
-		return nil, fmt.Errorf("%w: %d bytes, allowed up to %d", ErrInvalidRules, len(text), mostText)
+		return nil, fmt.Sprintf("%d bytes, allowed up to %d", len(text), mostText)
 	}
 	rd := &reader{}
 	domains := rd.documents(text)
 	if len(rd.problems) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrInvalidRules, rd.summary())
+		return nil, rd.summary()
 	}
-	return &Rules{domains: domains, sum: sha256.Sum256(text)}, nil
+	return &Rules{domains: domains, sum: sha256.Sum256(text)}, ""
 }
 
 // ReadFile is Parse of a file. It fails with ErrInvalidRules, or if the file cannot
@@ -92,9 +102,9 @@ func ReadFile(path string) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	r, wrong := parse(text)
+	if wrong != "" {
+		return nil, fmt.Errorf("%w: %s: %s", ErrInvalidRules, path, wrong)
 	}
 	return r, nil
 }

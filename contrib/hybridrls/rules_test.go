@@ -151,7 +151,7 @@ func TestReadFileNamesTheFile(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 	write(t, path, "domain: 1\nx: 2\n")
-	if _, err := ReadFile(path); err == nil || !strings.Contains(err.Error(), path+": hybridrls: invalid rules: line 2: x: unknown field") {
+	if _, err := ReadFile(path); !errors.Is(err, ErrInvalidRules) || !strings.HasPrefix(err.Error(), "hybridrls: invalid rules: "+path+": line 2: x: unknown field") {
 		t.Errorf("%v: want the file, the line and the field", err)
 	}
 }

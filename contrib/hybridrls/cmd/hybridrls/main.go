@@ -1,13 +1,17 @@
 // Command hybridrls is a rate limit service for Envoy and the gateways built on
 // it: envoy.service.ratelimit.v3 from a file of rules.
 //
-//	go run ./cmd/hybridrls -config example.yaml -listen 127.0.0.1:8081
+//	go run ./cmd/hybridrls -config example.yaml -listen 127.0.0.1:8081 -admin 127.0.0.1:9091
 //
 // It counts in the Redis of REDIS_URL (redis://, rediss://, unix://; with ?addr= for
 // further servers of a Cluster), else in an embedded one, for trying. It takes up a
 // changed file within two seconds; a file that it cannot read, or that is wrong, it
 // leaves alone and says in which line. SIGTERM and SIGINT end it: requests under way
 // are answered, and what it holds goes back to Redis.
+//
+// With -admin it has a second port, for operators alone: /debug/hybrid is a page of
+// its limits and keys, /metrics what Prometheus reads, also what rules in shadow mode
+// would have denied.
 package main
 
 import (
@@ -19,6 +23,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/hybridlimit/hybrid/contrib/hybridrls"
@@ -34,7 +39,7 @@ func exitCode(err error) int {
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, "hybridrls:", err)
+	fmt.Fprintln(os.Stderr, "hybridrls:", strings.TrimPrefix(err.Error(), "hybridrls: ")) // the package's errors have the name already
 	return 1
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,10 +118,14 @@ func (p *program) end() {
 }
 
 func (p *program) ask(ctx context.Context, key string) (*rlsv3.RateLimitResponse, error) {
+	return p.send(ctx, "edge", "api_key", key)
+}
+
+func (p *program) send(ctx context.Context, domain, key, value string) (*rlsv3.RateLimitResponse, error) {
 	return rlsv3.NewRateLimitServiceClient(p.conn).ShouldRateLimit(ctx, &rlsv3.RateLimitRequest{
-		Domain: "edge",
+		Domain: domain,
 		Descriptors: []*commonv3.RateLimitDescriptor{{
-			Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "api_key", Value: key}},
+			Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: key, Value: value}},
 		}},
 	})
 }
@@ -155,7 +160,7 @@ func rewrite(t *testing.T, path, limit string) {
 func TestLife(t *testing.T) {
 	redistest.NeedMini(t)
 	path := rulesFile(t, "3/h")
-	p := start(t, "", "-config", path, "-store-timeout", "1s", "-headers")
+	p := start(t, "", "-config", path, "-headers")
 	p.waitFor("REDIS_URL IS NOT SET")
 	for _, service := range []string{"", "envoy.service.ratelimit.v3.RateLimitService"} {
 		h, err := healthv1.NewHealthClient(p.conn).Check(t.Context(), &healthv1.HealthCheckRequest{Service: service})
@@ -234,6 +239,12 @@ func TestTwoServersShareALimit(t *testing.T) {
 func TestWhatCannotBeServed(t *testing.T) {
 	good := rulesFile(t, "1/s")
 	bad := rulesFile(t, "often")
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	taken := busy.Addr().String()
 	for _, c := range []struct {
 		redisURL, what string
 		args           []string
@@ -243,11 +254,13 @@ func TestWhatCannotBeServed(t *testing.T) {
 		{"", "not defined: -confg", []string{"-confg", good}},
 		{"", "flag -drain: -1s, allowed 0s to 1h", []string{"-config", good, "-drain", "-1s"}},
 		{"", "Options.StoreTimeout: 1h0m0s, allowed 1ms to 10s", []string{"-config", good, "-store-timeout", "1h"}},
-		{"", bad + ": hybridrls: invalid rules: line 6: rules[0].limit", []string{"-config", bad}},
+		{"", "invalid rules: " + bad + ": line 6: rules[0].limit", []string{"-config", bad}},
 		{"", "line 6: rules[0].limit", []string{"-config", bad, "-check"}},
 		{"", "no such file", []string{"-config", good + ".missing"}},
 		{"http://localhost", "REDIS_URL: ", []string{"-config", good}},
-		{"", "listen tcp", []string{"-config", good, "-listen", "127.0.0.1:http-or-not"}},
+		{"", "flag -listen: listen tcp", []string{"-config", good, "-listen", "127.0.0.1:http-or-not"}},
+		{"", "flag -admin: listen tcp", []string{"-config", good, "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:http-or-not"}},
+		{"", "flag -admin: listen tcp " + taken, []string{"-config", good, "-listen", "127.0.0.1:0", "-admin", taken}},
 	} {
 		err := run(t.Context(), c.args, c.redisURL, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.what) {
@@ -261,5 +274,40 @@ func TestWhatCannotBeServed(t *testing.T) {
 	out.Reset()
 	if err := run(t.Context(), []string{"-h"}, "", &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "-store-timeout") {
 		t.Errorf("-h: %q, %v", out.String(), err)
+	}
+}
+
+// A mistake is said with the program's name once, and the file, the line and the field.
+func TestTheNameIsSaidOnce(t *testing.T) {
+	bad := rulesFile(t, "often")
+	check := exec.Command(os.Args[0], "-config", bad, "-check")
+	check.Env = append(os.Environ(), beMain+"=1")
+	said, err := check.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("%v, want exit code 1", err)
+	}
+	if !strings.HasPrefix(string(said), "hybridrls: invalid rules: "+bad+": line 6: rules[0].limit: ") {
+		t.Errorf("it said %q", said)
+	}
+}
+
+// Who tries the program waits as long as the embedded Redis takes, and who serves no
+// longer than the gateway does; what is asked for holds in both.
+func TestStoreTimeout(t *testing.T) {
+	for _, c := range []struct {
+		redisURL string
+		want     time.Duration
+		args     []string
+	}{
+		{"", time.Second, nil},
+		{"", 30 * time.Millisecond, []string{"-store-timeout", "30ms"}},
+		{"redis://localhost", 10 * time.Millisecond, nil},
+		{"redis://localhost", 30 * time.Millisecond, []string{"-store-timeout", "30ms"}},
+	} {
+		got, err := parseFlags(append([]string{"-config", "rules.yaml"}, c.args...), io.Discard)
+		if err != nil || got.storeTimeout(c.redisURL) != c.want {
+			t.Errorf("%q with %q: %v, %v, want %v", c.args, c.redisURL, got.storeTimeout(c.redisURL), err, c.want)
+		}
 	}
 }

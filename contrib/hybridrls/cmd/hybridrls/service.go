@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -18,8 +19,7 @@ import (
 	"github.com/hybridlimit/hybrid/contrib/hybridrls"
 )
 
-// service is all that runs. What else is to be served of a node or of the rules,
-// such as metrics, finds them here and ends with serve.
+// service is all that runs.
 type service struct {
 	config config
 	logger *slog.Logger
@@ -29,6 +29,7 @@ type service struct {
 	grpc       *grpc.Server
 	health     *health.Server
 	listener   net.Listener
+	admin      admin
 	closeStore func()
 }
 
@@ -39,12 +40,12 @@ func open(c config, rules *hybridrls.Rules, redisURL string, logger *slog.Logger
 		return nil, err
 	}
 	s := &service{config: c, logger: logger, closeStore: closeStore}
-	if s.node, err = hybrid.New(client, &hybrid.Options{Prefix: c.prefix, StoreTimeout: c.timeout, Servers: c.servers, Logger: logger}); err != nil {
+	if s.node, err = hybrid.New(client, &hybrid.Options{Prefix: c.prefix, StoreTimeout: c.storeTimeout(redisURL), Servers: c.servers, Logger: logger}); err != nil {
 		closeStore()
 		return nil, err
 	}
 	if s.rls, err = hybridrls.New(s.node, rules, &hybridrls.Options{Headers: c.headers, Logger: logger}); err == nil {
-		s.listener, err = net.Listen("tcp", c.listen)
+		err = s.listen()
 	}
 	if err != nil {
 		_ = s.node.Close()
@@ -53,6 +54,17 @@ func open(c config, rules *hybridrls.Rules, redisURL string, logger *slog.Logger
 	}
 	s.grpc, s.health = newGRPC(s.rls)
 	return s, nil
+}
+
+// listen takes all addresses or none.
+func (s *service) listen() (err error) {
+	if s.listener, err = net.Listen("tcp", s.config.listen); err != nil {
+		return fmt.Errorf("flag -listen: %w", err)
+	}
+	if s.admin, err = openAdmin(s.config.admin, s.rls); err != nil {
+		_ = s.listener.Close()
+	}
+	return err
 }
 
 // newGRPC is a server with the service, the health service and reflection. Gateways
@@ -68,12 +80,13 @@ func newGRPC(rls *hybridrls.Server) (*grpc.Server, *health.Server) {
 }
 
 // serve answers until ctx ends. Then it says that it is not healthy, answers what
-// is under way, and gives back what the node holds.
+// is under way, and gives back what the node holds. Operators see all but the last.
 func (s *service) serve(ctx context.Context) error {
 	s.logger.Info("hybridrls: serving", "address", s.listener.Addr().String(), "rules", s.rls.Stats().Rules)
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { s.rls.Watch(watching, s.config.file, 0) })
+	s.admin.serve(s.logger)
 	ended := make(chan error, 1)
 	go func() { ended <- s.grpc.Serve(s.listener) }()
 	var err error
@@ -86,6 +99,7 @@ func (s *service) serve(ctx context.Context) error {
 	}
 	stop()
 	watcher.Wait()
+	s.admin.stop()
 	s.close()
 	return err
 }
