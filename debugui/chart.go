@@ -3,6 +3,7 @@ package debugui
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/hybridlimit/hybrid"
 )
@@ -10,7 +11,8 @@ import (
 // chart is a limiter's decisions per second while it was looked at: what was
 // admitted is drawn upwards, what was denied downwards.
 type chart struct {
-	Ages   []number `json:"ages"` // seconds before the report, of each point; the oldest first
+	Since  []number `json:"since"` // seconds before the report, of the look that a point begins with; the oldest first
+	Ages   []number `json:"ages"`  // of the look that it ends with; where nobody looked there is no point
 	Series []series `json:"series"`
 	Up     figure   `json:"up"`   // the upper end of the scale, decisions a second
 	Down   figure   `json:"down"` // the lower end
@@ -29,6 +31,10 @@ type series struct {
 // mostCharts bounds what a report of very many limiters costs.
 const mostCharts = 24
 
+// longestStep is between two looks that belong together: pages look once a second.
+// The mean of a longer time says nothing of its moments, so it is not drawn.
+const longestStep = 5 * time.Second
+
 // busiest returns the limiters that decided most lately.
 func busiest(h history, most int) map[string]bool {
 	w := h.over(keptFor)
@@ -44,22 +50,39 @@ func busiest(h history, most int) map[string]bool {
 }
 
 func chartOf(l *limiterInfo, h history) *chart {
-	c := &chart{Ages: []number{}, Span: number(keptFor.Seconds())}
+	c := &chart{Since: []number{}, Ages: []number{}, Span: number(keptFor.Seconds())}
 	for i := range paths {
 		c.Series = append(c.Series, series{Path: paths[i].name})
 	}
 	var up, down float64
+	gaps := false
 	for _, w := range h.steps() {
+		if w.seconds() > longestStep.Seconds() {
+			gaps = true
+			continue
+		}
 		from, to := w.both(l.name)
 		rate := func(count counter) float64 { return w.perSecond(grown(count(&from), count(&to))) }
-		c.Ages = append(c.Ages, number(round(h.last().at.Sub(w.to.at).Seconds(), 4)))
+		c.Since, c.Ages = append(c.Since, h.age(w.from)), append(c.Ages, h.age(w.to))
 		up, down = max(up, rate(admitted)), max(down, rate(denied))
 		for i := range paths {
 			c.Series[i].add(&paths[i], rate)
 		}
 	}
+	if len(c.Ages) == 0 {
+		c.Up, c.Down, c.Line, c.Words = unknown, unknown, unknown.Value, "Decisions a second: not known yet"
+		return c
+	}
 	c.scale(l, up, down)
+	if gaps {
+		c.Words += "; with gaps, in which nobody looked"
+	}
 	return c
+}
+
+// age is how many seconds before the report a look was.
+func (h history) age(s *sample) number {
+	return number(round(h.last().at.Sub(s.at).Seconds(), 4))
 }
 
 // add adds a point, where the path has any.

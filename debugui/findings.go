@@ -154,6 +154,9 @@ func (f *findings) limiter(l *limiterInfo) {
 	if l.shadow {
 		f.add(levelNote, name+" is in shadow mode: it counts denials, and admits everything", "LimiterOptions.Shadow")
 	}
+	if f.last.stats.StoreDown {
+		return // who waited did so before the outage: nobody waits now
+	}
 	all, waited := f.recent.of(l.name, decided), f.recent.of(l.name, blocked)
 	if l.accuracy != hybrid.Exact && all >= leastRequests && float64(waited) > blockedPart*float64(all) {
 		f.add(levelNote, partText(ratio(float64(waited), float64(all)))+" of the requests of "+name+" wait for Redis",

@@ -114,7 +114,9 @@ func TestPageInABrowser(t *testing.T) {
 	b.wantText("h1", "All is well")
 	b.want("the title says so", `document.title === "OK · server-1"`)
 	b.want("each limiter has a card", `document.querySelectorAll("article.card").length === 3`)
+	seeNoStory(b)
 	seeUpdates(b)
+	seeGaps(b)
 	seeStory(b)
 	seeTyped(b)
 	seeOutage(b, s)
@@ -132,6 +134,34 @@ func TestPageInABrowser(t *testing.T) {
 		}
 	}
 	seeLost(b, s)
+}
+
+// Nothing is told of a key before somebody asks for one.
+func seeNoStory(b *browser) {
+	b.t.Helper()
+	b.want("no story is told", `document.getElementById("story").getClientRects().length === 0`)
+	b.wantText("#telling", "Choose a key from the list")
+	if got := b.text("#telling"); strings.Contains(got, "As of") || strings.Contains(got, "remember") {
+		b.t.Errorf("before a key is chosen the page says %q", got)
+	}
+}
+
+// Whoever comes back after a minute sees what happened before and since. One decision
+// is as wide as the second in which it was counted.
+func seeGaps(b *browser) {
+	b.t.Helper()
+	b.do(runs(`window.drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg"); draw(window.drawn, {
+		since: [101, 100, 20], ages: [100, 99, 19], span: 120, line: null, up: {value: 1}, down: {value: 0},
+		series: [{path: "slice", admitted: [0, 1, 1]}]})`))
+	if got, want := eval[string](b, `window.drawn.querySelector("[data-path=slice]").getAttribute("d")`),
+		"M19.00 40.00L20.00 40.00L20.00 0.00L21.00 0.00L21.00 40.00L20.00 40.00L20.00 40.00L19.00 40.00"+
+			"M100.00 0.00L101.00 0.00L101.00 40.00L100.00 40.00"; got != want {
+		b.t.Errorf("two looks, a gap and a look are drawn as %s, want %s", got, want)
+	}
+	if got, want := eval[string](b, `window.drawn.querySelector("[data-path=zero]").getAttribute("d")`),
+		"M19.00 40.00L20.00 40.00L20.00 40.00L21.00 40.00M100.00 40.00L101.00 40.00"; got != want {
+		b.t.Errorf("the line of zero is %s, want %s", got, want)
+	}
 }
 
 // Numbers move, and rows stay while they do.
@@ -243,6 +273,20 @@ func seeLost(b *browser, s *service) {
 	b.wantText("h1", "This server does not answer")
 	b.wantText(".summary", "What is below is of ")
 	b.want("it alarms", `document.body.dataset.level === "bad" && document.body.classList.contains("stale") && document.title.startsWith("Lost")`)
+}
+
+// Until its script has numbers, or where it never gets any, the page does not say that
+// there is no limiter, no outage and no failure.
+func TestPageClaimsNothingBeforeItKnows(t *testing.T) {
+	claims := regexp.MustCompile(`<[^>]* data-b="hidden:![^>]*>`).FindAllString(pageHTML[:strings.Index(pageHTML, "<template")], -1)
+	if len(claims) < 8 {
+		t.Errorf("the page has %d parts that are shown if something is so", len(claims))
+	}
+	for _, tag := range claims {
+		if !strings.Contains(tag, " hidden data-b=") {
+			t.Errorf("it is there from the start: %s", tag)
+		}
+	}
 }
 
 // Text can be read in both schemes: its contrast is that of WCAG's level AA, 4.5 to 1.

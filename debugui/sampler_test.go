@@ -2,6 +2,8 @@ package debugui
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -131,6 +133,40 @@ func TestRatesAreOfTheTimeBetween(t *testing.T) {
 		}
 		if l := r.Limiters[0]; l.Admitted.Value != 7 || l.Denied.Value != 0 || r.Rates.Value != 5 {
 			t.Errorf("%v admitted and %v denied a second in %v s, want 7 and 0 in 5", l.Admitted.Value, l.Denied.Value, r.Rates.Value)
+		}
+	})
+}
+
+// A chart is of the times in which somebody looked.
+func TestChartHasGapsWhereNobodyLooked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{limiters: []limiterInfo{{name: "api", limit: hybrid.PerSecond(1000)}}}
+		var slice uint64
+		h := s.handler()
+		look := func(after time.Duration, more uint64) *chart {
+			time.Sleep(after)
+			slice += more
+			s.stats.Limiters = map[string]hybrid.LimiterStats{"api": {SliceTokens: slice}}
+			return reported(t, h).Limiters[0].Chart
+		}
+		if c := look(0, 5000); len(c.Ages) != 0 || c.Up.Text != none || strings.Contains(c.Words, "admitted") {
+			t.Errorf("after the first look: %+v", c)
+		}
+		if c := look(50*time.Second, 50_000); len(c.Ages) != 0 || c.Up.Text != none {
+			t.Errorf("a first viewer after a while: %+v", c)
+		}
+		look(time.Second, 10)
+		look(2*time.Second, 0) // a slow network
+		c := look(40*time.Second, 40_000)
+		if !slices.Equal(c.Since, []number{43, 42}) || !slices.Equal(c.Ages, []number{42, 40}) || !slices.Equal(c.Series[0].Admitted, []number{10, 0}) {
+			t.Errorf("there are points from %v to %v, of %v a second", c.Since, c.Ages, c.Series[0].Admitted)
+		}
+		if c.Up.Value != 10 || !strings.HasSuffix(c.Words, "at most 10/s admitted, 0/s denied; with gaps, in which nobody looked") {
+			t.Errorf("its scale ends at %v: %s", c.Up.Value, c.Words)
+		}
+		c = look(time.Second, 20)
+		if n := len(c.Ages); n != 3 || c.Since[2] != 1 || c.Ages[2] != 0 || c.Series[0].Admitted[2] != 20 || c.Up.Value != 20 {
+			t.Errorf("after the gap: %+v", c)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package debugui
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -62,7 +63,7 @@ func storeOf(recent, now window) storeReport {
 		SyncLag:  durationOf(st.SyncLag),
 		Calls:    rateOf(now.perSecond(calls)),
 		CallTime: spreadOf(since(recent.from.stats.CallTime, st.CallTime, recent), secondsOf),
-		Batch:    spreadOf(since(recent.from.stats.BatchSize, st.BatchSize, recent), countOf[float64]),
+		Batch:    wholeSpreadOf(since(recent.from.stats.BatchSize, st.BatchSize, recent)),
 		Failures: failuresOf(recent),
 		Outages:  outagesOf(st.StoreEvents, recent.to.at),
 	}
@@ -91,6 +92,23 @@ func spreadOf(h hybrid.Histogram, unit func(float64) figure) spread {
 	if n > 0 {
 		s.P50, s.P90, s.P99 = unit(h.Quantile(0.5)), unit(h.Quantile(0.9)), unit(h.Quantile(0.99))
 		s.Mean = unit(max(h.Sum, 0) / float64(n))
+	}
+	return s
+}
+
+// wholeSpreadOf is the spread of whole numbers: so are their quantiles. A quantile is
+// interpolated within a range, which may put it below all values that are there. Their
+// mean says how far up they are, so it is not below that either, within its range.
+func wholeSpreadOf(h hybrid.Histogram) spread {
+	s := spreadOf(h, countOf[float64])
+	mean := math.Floor(float64(s.Mean.Value))
+	for _, q := range []*figure{&s.P50, &s.P90, &s.P99} {
+		const noise = 1e-9 // of the interpolation
+		value := math.Ceil(float64(q.Value) - noise)
+		if i := slices.IndexFunc(h.Bounds, func(bound float64) bool { return bound >= value }); i >= 0 {
+			value = max(value, min(mean, h.Bounds[i]))
+		}
+		*q = countOf(value)
 	}
 	return s
 }

@@ -2,6 +2,7 @@ package debugui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,35 @@ func TestOutageIsShownAndItsEnd(t *testing.T) {
 			t.Errorf("the outages are %+v", o)
 		}
 	})
+}
+
+// A call carries whole operations, one at least: so do 99 of 100 calls.
+func TestSizesAreWholeNumbers(t *testing.T) {
+	for name, c := range map[string]struct {
+		sizes         map[int]int // calls by size
+		p50, p90, p99 number
+	}{
+		"one each":         {map[int]int{1: 100}, 1, 1, 1},
+		"a single call":    {map[int]int{1: 1}, 1, 1, 1},
+		"some of two":      {map[int]int{1: 30, 2: 70}, 2, 2, 2},
+		"all of eight":     {map[int]int{8: 100}, 8, 8, 8},
+		"all of seven":     {map[int]int{7: 100}, 7, 8, 8},
+		"a few large ones": {map[int]int{1: 800, 64: 200}, 1, 48, 63},
+	} {
+		h := hybrid.Histogram{Bounds: []float64{1, 2, 4, 8, 16, 32, 64}, Counts: make([]uint64, 8)}
+		for size, calls := range c.sizes {
+			i, _ := slices.BinarySearch(h.Bounds, float64(size))
+			h.Counts[i] += uint64(calls)
+			h.Sum += float64(size * calls)
+		}
+		s := wholeSpreadOf(h)
+		if s.P50.Value != c.p50 || s.P90.Value != c.p90 || s.P99.Value != c.p99 || s.P99.Text != countText(float64(c.p99)) {
+			t.Errorf("%s: %+v, want %v, %v and %v", name, s, c.p50, c.p90, c.p99)
+		}
+	}
+	if s := wholeSpreadOf(hybrid.Histogram{}); s.P50.Text != none || s.P99.Text != none {
+		t.Errorf("without calls: %+v", s)
+	}
 }
 
 func TestOutagesArePaired(t *testing.T) {

@@ -69,18 +69,33 @@ func judge(h history) verdict {
 func (f *findings) outage(v *verdict) {
 	v.Level, v.Word, v.Down = levelBad, "Down", true
 	v.Headline = "Redis does not answer"
-	out := outagesOf(f.last.stats.StoreEvents, f.last.at)
+	out, cause := outagesOf(f.last.stats.StoreEvents, f.last.at), ""
 	if len(out) > 0 && out[0].Began != nil && out[0].Ended == nil {
-		v.Headline += ": " + out[0].Cause
+		cause = out[0].Cause
+		v.Headline += ": " + cause
 		v.Advice = "Since " + out[0].From + ", for " + out[0].Took.Text + ". "
 	}
-	v.Advice += "No request waits for it, and none fails: each limiter follows its policy. Of a Cluster or a Ring it may be a part that is away, and its keys alone. Mend Redis or the way to it: the node notices by itself."
+	v.Advice += "No request waits for it, and none fails: each limiter follows its policy. Mend Redis or the way to it: the node notices by itself." + partWords(cause)
 	for i := range f.last.limiters {
 		l := &f.last.limiters[i]
 		v.Callers = append(v.Callers, caller{
 			printable(l.name), l.onFailure.String(), withoutRedis(l, f.last.stats.Limiters[l.name].Fleet),
 		})
 	}
+}
+
+// partWords says whether it may be a part of Redis alone that is away. A node does not
+// know what kind of client it has, but some causes tell.
+func partWords(cause string) string {
+	switch cause {
+	case "no node of the cluster is reachable", "all shards of the ring are down", "no sentinel is reachable", "no cluster":
+		return "" // it is not
+	case "a shard of the ring is down":
+		return " Keys of other shards are not affected."
+	case "reply CLUSTERDOWN", "reply MOVED", "reply ASK", "reply TRYAGAIN":
+		return " Keys in parts of the Cluster that answer are not affected."
+	}
+	return " If Redis is a Cluster or a Ring, it may be one part of it: then the keys of the others are not affected."
 }
 
 // summary is how busy the node is, and how quick Redis.

@@ -148,6 +148,35 @@ func TestOutageSaysWhatCallersGet(t *testing.T) {
 	}
 }
 
+// The waits of before an outage are no news in it: the page says that nobody waits.
+func TestNobodyWaitsInAnOutage(t *testing.T) {
+	v := judge(looked(func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) {
+		st.StoreDown, api.Blocked = true, 8500
+	}))
+	if !strings.Contains(v.Advice, "No request waits for it") || len(v.Also) != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// An operator with one server is not told of a Cluster, where the cause tells. Else it
+// is the last thing that is said, and with an if.
+func TestOutageOfAPartIsSaidWhereItMayBeOne(t *testing.T) {
+	const other, cluster, maybe = "Keys of other shards are not affected.", "Keys in parts of the Cluster that answer are not affected.",
+		"If Redis is a Cluster or a Ring, it may be one part of it: then the keys of the others are not affected."
+	for cause, want := range map[string]string{
+		"no connection": maybe, "timeout": maybe, "": maybe, "a shard of the ring is down": other, "reply CLUSTERDOWN": cluster, "reply MOVED": cluster,
+		"no node of the cluster is reachable": "the node notices by itself.", "all shards of the ring are down": "the node notices by itself.",
+		"no sentinel is reachable": "the node notices by itself.",
+	} {
+		v := judge(looked(func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) {
+			st.StoreDown, st.StoreEvents = true, []hybrid.StoreEvent{down(noon, cause)}
+		}))
+		if !strings.HasSuffix(v.Advice, want) {
+			t.Errorf("%q: %s, want %s at its end", cause, v.Advice, want)
+		}
+	}
+}
+
 func TestUnregisteredLimiterIsFound(t *testing.T) {
 	h := looked(func(_ *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) { api.Fleet = 0 })
 	if v := judge(h); v.Level != levelOK {

@@ -50,25 +50,30 @@ function setList(parent, items) {
 
 const width = 120, height = 40; // of a chart, in its own units
 
+// What happened between two looks is as wide as the time between them. Where nobody
+// looked there is nothing, not even the line of zero.
 function draw(svg, chart) {
   if (!chart) return;
-  const up = chart.up.value, all = up + chart.down.value || 1, x = chart.ages.map(age => width * (1 - age / chart.span));
-  const y = value => height * (up - value) / all;
-  const areas = [], levels = { admitted: x.map(() => 0), denied: x.map(() => 0) };
+  const up = chart.up.value, all = up + chart.down.value || 1;
+  const x = age => width * (1 - age / chart.span), y = value => height * (up - value) / all;
+  const runs = []; // of points without a gap between them
+  chart.ages.forEach((_, i) => i && chart.since[i] === chart.ages[i - 1] ? runs.at(-1).push(i) : runs.push([i]));
+  const steps = (run, values) => run.flatMap(i => [chart.since[i], chart.ages[i]].map(age => [x(age), y(values[i])]));
+  const areas = [], zero = chart.ages.map(() => 0), levels = { admitted: zero, denied: zero };
   for (const s of chart.series) {
     for (const [kind, sign] of [["admitted", 1], ["denied", -1]]) {
       if (!s[kind]) continue;
       const from = levels[kind], to = from.map((level, i) => level + sign * s[kind][i]);
       levels[kind] = to;
-      areas.push([s.path, [...to.map((v, i) => [x[i], y(v)]), ...from.map((v, i) => [x[i], y(v)]).reverse()]]);
+      areas.push([s.path, runs.map(run => [...steps(run, to), ...steps(run, from).reverse()])]);
     }
   }
-  areas.push(["zero", [[0, y(0)], [width, y(0)]]]);
-  areas.push(["line", chart.line === null ? [] : [[0, y(chart.line)], [width, y(chart.line)]]]);
-  areas.forEach(([path, points], i) => {
+  areas.push(["zero", runs.map(run => steps(run, zero))]);
+  areas.push(["line", chart.line === null ? [] : [[[0, y(chart.line)], [width, y(chart.line)]]]]);
+  areas.forEach(([path, shapes], i) => {
     const e = svg.children[i] ?? svg.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "path"));
     e.setAttribute("data-path", path);
-    e.setAttribute("d", points.map((p, i) => (i ? "L" : "M") + p.map(n => n.toFixed(2)).join(" ")).join(""));
+    e.setAttribute("d", shapes.flatMap(points => points.map((p, i) => (i ? "L" : "M") + p.map(n => n.toFixed(2)).join(" "))).join(""));
   });
 }
 
@@ -121,9 +126,9 @@ async function tell(question) {
   asked = question;
   try {
     const story = await get(question.query, question.headers);
-    if (asked === question) fill($("story"), { ...story, told: true });
+    if (asked === question) fill($("telling"), { ...story, told: true });
   } catch (e) {
-    if (asked === question) fill($("story"), { error: e.message, told: true, known: true });
+    if (asked === question) fill($("telling"), { error: e.message, told: true, known: true });
   }
   if (asked === question) again = setTimeout(() => document.hidden || tell(question), 2000);
 }
@@ -133,7 +138,7 @@ $("ask").addEventListener("submit", event => {
   try {
     tell({ query: "format=json&limiter=" + $("limiter").value, headers: { "Hybrid-Key": encodeURIComponent($("key").value) } });
   } catch {
-    fill($("story"), { error: "The key is no text.", told: true, known: true });
+    fill($("telling"), { error: "The key is no text.", told: true, known: true });
   }
 });
 
@@ -141,7 +146,7 @@ document.addEventListener("click", event => {
   const id = event.target.closest("button[data-id]")?.dataset.id;
   if (!id) return;
   tell({ query: "format=json", headers: { "Hybrid-Key-Id": id } });
-  $("story").focus();
+  $("telling").focus();
 });
 
 document.addEventListener("visibilitychange", () => {
