@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -341,6 +342,29 @@ func TestLimiterCloseAllowsItsNameAgain(t *testing.T) {
 		if r := allow(t, again, "k", 1); !r.Allowed {
 			t.Errorf("%+v", r)
 		}
+	})
+}
+
+// A limiter is listed as long as it takes requests, whether it is closed or its node.
+func TestLimitersThatAreOpen(t *testing.T) {
+	inBubble(t, single(PerSecond(10)), func(f *fleet) {
+		n := f.nodes[0]
+		second := f.limiterOf("second", PerSecond(10), Strict)
+		listed := func(when string, want ...*Limiter) {
+			t.Helper()
+			if open := n.Limiters(); !slices.Equal(open, want) {
+				t.Errorf("%s: %d limiters are open, want %d", when, len(open), len(want))
+			}
+		}
+		listed("at first", f.lims[0], second)
+		if err := second.Close(); err != nil {
+			t.Fatal(err)
+		}
+		listed("when one is closed", f.lims[0])
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+		listed("when the node is closed")
 	})
 }
 

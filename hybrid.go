@@ -127,11 +127,12 @@ func (n *Node) Limiter(name string, l Limit, opts *LimiterOptions) (*Limiter, er
 	return lim, nil
 }
 
-// Limiters returns the limiters of the node that are open, by name.
+// Limiters returns the limiters of the node that are open, by name: none once the node
+// is closed.
 func (n *Node) Limiters() []*Limiter {
 	var open []*Limiter
 	for _, core := range n.sync.Limiters() {
-		if l, ok := n.limiters.Load(core); ok { // one that is just being made is not there yet
+		if l, ok := n.limiters.Load(core); ok && !core.Closed() { // one that is just being made is not there yet
 			open = append(open, l.(*Limiter))
 		}
 	}
