@@ -78,8 +78,9 @@ func TestChartsAreBounded(t *testing.T) {
 // The limit of one key is drawn beside traffic of its size, and not where it would
 // flatten the traffic or lie on the ground.
 func TestLimitIsDrawnWhereItSaysSomething(t *testing.T) {
-	for rate, drawn := range map[int64]bool{10: true, 200: true, 280: true, 5: false, 1000: false} {
-		h := looked(nil) // 190 admitted a second
+	for rate, drawn := range map[int64]bool{100: true, 2000: true, 2800: true, 50: false, 10_000: false} {
+		h := looked(nil)
+		h[0].at = h[1].at.Add(-longestStep) // 1900 admitted a second
 		l := &limiterInfo{name: "api", limit: hybrid.PerSecond(rate)}
 		c := chartOf(l, h)
 		if got := c.Line.known(); got != drawn || drawn && c.Up.Value < c.Line {
