@@ -207,7 +207,7 @@ func TestWatchingCostsNothing(t *testing.T) {
 	}
 	rounds, span, every, most := 8, 100*time.Millisecond, 10*time.Millisecond, 1.5
 	if *ratios {
-		rounds, span, every, most = 10, time.Second, 100*time.Millisecond, 1.05*slack
+		rounds, span, every, most = 10, time.Second, 100*time.Millisecond, 1.05
 	}
 	const keys = 1 << 12 // all in touch with the store
 	for _, row := range []struct {
