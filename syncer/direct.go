@@ -12,14 +12,14 @@ import (
 
 // Charge adds n tokens that were used without asking. It takes them from the
 // slice if they are there; otherwise the next settle charges them, which a tick
-// sends at the latest. ok is false if the account was retired or its limiter closed.
+// sends at the latest. ok is false if the account was retired, or its limiter closed.
 func (a *Account) Charge(n int64) (ok bool) {
 	return a.adjust(float64(n), 1, func() bool { return a.takeLocal(n) })
 }
 
 // Refund gives back n tokens of an admission that did not happen after all: to
 // the slice, if they can have come from it, otherwise with the next settle. ok
-// is false if the account was retired or its limiter closed.
+// is false if the account was retired, or its limiter closed.
 func (a *Account) Refund(n int64) (ok bool) { return a.giveBack(n, 1) }
 
 // PutBack is Refund of an admission whose caller goes on with a denial: part of
@@ -66,12 +66,15 @@ func (a *Account) adjust(tokens float64, pays int64, local func() bool) bool {
 	now := s.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.dead || a.limiter().closed.Load() { // it would not be settled any more
+	if a.dead {
 		return false
 	}
 	a.touch()
 	if local() {
 		return true
+	}
+	if a.limiter().closed.Load() { // nobody would settle it any more
+		return false
 	}
 	c := a.inContact(now)
 	a.leaveOldWindow(a.Plan(), now)
