@@ -8,7 +8,8 @@ import (
 	"github.com/hybridlimit/hybrid/syncer"
 )
 
-// Check is one limit that a request must pass.
+// Check is one limit that a request must pass. Two checks of one key are two costs, of
+// which each is judged alone: RetryAfter does not know that both can never pass.
 type Check struct {
 	Limiter *Limiter // of the node that is asked
 	Key     string

@@ -11,7 +11,9 @@ import (
 func (l *Limiter) Wait(ctx context.Context, key string) error { return l.WaitN(ctx, key, 1) }
 
 // WaitN waits until a request of n tokens passes. Callers of one key on one
-// node pass in the order in which they came. n = 0 does not wait.
+// node pass in the order in which they came. n = 0 does not wait. SetLimit, and a
+// Reset on this node, let those who wait ask again; a limit that LimitFor raises, and a
+// Reset elsewhere, do not: they wait for as long as they were told.
 //
 // It returns at once if ctx would end before the wait does, with an error that
 // is context.DeadlineExceeded, and with ErrExceedsBurst if n can never pass.

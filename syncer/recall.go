@@ -27,8 +27,10 @@ type recall struct {
 
 // overlap is how far back a poll reads once more, in µs. Marks carry the time at which
 // their publication began, by the clock that the publisher heard last: they are there
-// some round trips later, and the clocks of shards differ. A mark that comes later
-// still is lost, and made again a period later; each tick of overlap is as much to
+// some round trips later, and the clocks of shards differ a little. A mark that comes
+// later still is lost, and made again a period later; where the clocks of a Cluster's
+// primaries differ by more, recall does not work between nodes that heard different
+// ones last, and slices come back when they are idle; each tick of overlap is as much to
 // read again, by every node, for nothing. An account remembers the newest mark that it
 // has obeyed.
 func (r *recall) overlap() int64 {
