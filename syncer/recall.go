@@ -27,14 +27,16 @@ type recall struct {
 
 // overlap is how far back a poll reads once more, in µs. Marks carry the time at which
 // their publication began, by the clock that the publisher heard last: they are there
-// some round trips later, and the clocks of shards differ a little. A mark that comes
-// later still is lost, and made again a period later; where the clocks of a Cluster's
-// primaries differ by more, recall does not work between nodes that heard different
-// ones last, and slices come back when they are idle; each tick of overlap is as much to
-// read again, by every node, for nothing. An account remembers the newest mark that it
-// has obeyed.
+// some round trips later. A mark that comes later still is lost, and made again a period
+// later; each tick of overlap is as much to read again, by every node, for nothing. Where
+// the store has parts, their clocks differ as well, and a node may have heard another
+// one's last. An account remembers the newest mark that it has obeyed.
 func (r *recall) overlap() int64 {
-	return int64((100*time.Millisecond + 4*r.s.cfg.StoreTimeout) / time.Microsecond)
+	overlap := 100*time.Millisecond + 4*r.s.cfg.StoreTimeout
+	if len(r.s.lanes) > 1 {
+		overlap += time.Second
+	}
+	return int64(overlap / time.Microsecond)
 }
 
 const (
