@@ -168,6 +168,9 @@ func (v *verdict) charge(ctx context.Context, node *hybrid.Node, hits []hit) err
 	if !v.answers[len(v.answers)-1].hit.rule.overdraw {
 		return nil
 	}
+	if others, err := othersDeny(ctx, hits); others || err != nil {
+		return err
+	}
 	for i := range hits {
 		if h := &hits[i]; h.rule.overdraw {
 			if err := h.limiter.Charge(ctx, h.key, h.n); err != nil {
@@ -176,6 +179,28 @@ func (v *verdict) charge(ctx context.Context, node *hybrid.Node, hits []hit) err
 		}
 	}
 	return nil
+}
+
+// othersDeny asks the limits without overdraw, when one with it has denied. AllowAll
+// names one limit that denies, and which of several depends on their order and on
+// what the node remembers: what is charged must not.
+func othersDeny(ctx context.Context, hits []hit) (bool, error) {
+	var others []hit
+	for i := range hits {
+		if !hits[i].rule.overdraw {
+			others = append(others, hits[i])
+		}
+	}
+	all, of := checks(others)
+	looked := &verdict{}
+	err := looked.look(ctx, others)
+	for i, a := range looked.answers {
+		known := a.result.Path != hybrid.PathFallback // else the rule's on_failure has decided
+		if !a.result.Allowed || known && a.result.Remaining < all[of[i]].N {
+			return true, err
+		}
+	}
+	return false, err
 }
 
 // checks are what hits ask for, and of which check each hit is a part: those of one

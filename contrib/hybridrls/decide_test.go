@@ -195,11 +195,32 @@ rules:
 	if left := g.left(d("user=alice")); left != 5 {
 		t.Errorf("%d left of 5: alice paid for what was denied", left)
 	}
-	// Another limit's denial means that nothing was spent.
+}
+
+// Another limit's denial means that nothing was spent, whichever is asked first and
+// whether or not the node remembers that it denies.
+func TestOverdrawWhereAnotherDenies(t *testing.T) {
+	g := newGateway(t, `
+domain: edge
+rules:
+- {name: hourly, match: [{key: team}], limit: 100/h, accuracy: exact, overdraw: true}
+- {name: user, match: [{key: user}], limit: 5/h, accuracy: exact}
+`, nil)
 	g.want(ok, 5, d("user=alice"))
-	g.want(overLimit, 1, hits(d("team=b"), 200), d("user=alice"))
-	if left := g.left(d("team=b")); left != 100 {
+	g.want(ok, 3, d("user=bob"))
+	g.want(overLimit, 1, hits(d("team=a"), 200), d("user=alice")) // neither is known to deny
+	g.want(overLimit, 1, hits(d("team=a"), 200), hits(d("user=bob"), 3))
+	g.want(overLimit, 1, hits(d("team=a"), 200), d("user=bob"), hits(d("user=bob"), 2)) // 3 in all
+	g.want(overLimit, 1, d("user=alice"), hits(d("team=a"), 20))
+	g.want(overLimit, 1, hits(d("team=a"), 200), d("user=alice")) // alice is remembered
+	g.settle()
+	if left := g.left(d("team=a")); left != 100 {
 		t.Errorf("%d left of 100: a request that another limit denied was charged", left)
+	}
+	g.want(overLimit, 1, hits(d("team=a"), 150), hits(d("user=bob"), 2)) // all of bob's, and they suffice
+	g.settle()
+	if left, bob := g.left(d("team=a")), g.left(d("user=bob")); left != 0 || bob != 2 {
+		t.Errorf("%d left of 100, %d of bob's 2: want the team charged alone", left, bob)
 	}
 }
 

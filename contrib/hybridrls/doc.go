@@ -72,8 +72,9 @@
 //   - is_negative_hits gives hits back, whatever becomes of the other descriptors,
 //     and is always OK.
 //   - With overdraw, hits that do not fit are charged nonetheless, up to a debt of
-//     one burst: for costs that are known only when they have been spent, such as
-//     the tokens of a language model. Look with 0 before, charge afterwards.
+//     one burst, unless a limit without it denies too: for costs that are known only
+//     when they have been spent, such as the tokens of a language model. Look with 0
+//     before, charge afterwards.
 //
 // A limit that comes with a descriptor takes the place of the rules that match it.
 // It counts in the limiter DOMAIN/overrides, under the descriptor's entries and the

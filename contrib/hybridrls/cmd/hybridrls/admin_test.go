@@ -158,7 +158,7 @@ func TestWhatOperatorsSee(t *testing.T) {
 	}
 
 	rewrite(t, path, "often")
-	p.waitForMetrics(url, map[string]float64{`hybrid_rls_reloads_total{result="failure"}`: 1, `hybrid_rls_rules`: 2})
+	p.waitForMetrics(url, map[string]float64{`hybrid_rls_reloads_total{result="failure"}`: 1, `hybrid_rls_reloads_total{result="success"}`: 0, `hybrid_rls_rules`: 2})
 	rewrite(t, path, "5/h")
 	p.waitForMetrics(url, map[string]float64{`hybrid_rls_reloads_total{result="success"}`: 1, `hybrid_rls_rules`: 1})
 
