@@ -44,7 +44,9 @@ func TestCase16ProcessWideStalls(t *testing.T) {
 	} {
 		quietly, meanwhile := stalled(l, busy)
 		t.Logf("%s: the longest call took %v, beside a busy loop %v", what, meanwhile, quietly)
-		if most := max(time.Millisecond, 3*quietly); meanwhile > most {
+		// A lock over all keys is held for ten milliseconds and more; a kernel that gives
+		// the processor to others takes it for 4 ms, and perhaps twice.
+		if most := max(9*time.Millisecond, 3*quietly); meanwhile > most {
 			t.Errorf("%s: in half of %d rounds a call took %v or longer, allowed %v; beside a busy loop %v", what, stallRounds, meanwhile, most, quietly)
 		}
 	}
