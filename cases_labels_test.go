@@ -126,9 +126,9 @@ func tellAll(t *testing.T, keys int) *telling {
 	time.Sleep(50 * time.Millisecond) // errors are read
 	var all telling
 	all.walk("", reflect.ValueOf(n.Stats()))
+	all.texts = append(all.texts, book.lines(n)...)
 	store.away.Store(false)
 	_ = n.Close() // what was refused is not returned
-	all.texts = append(all.texts, book.lines(n)...)
 	return &all
 }
 

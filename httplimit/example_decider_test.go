@@ -3,6 +3,7 @@ package httplimit_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/httplimit"
@@ -54,5 +55,28 @@ func ExampleNewDecider() {
 	// 429
 	//   X-Ratelimit-Limit 1
 	//   X-Ratelimit-Remaining 0
+	// 400
+}
+
+// A key of a function that does with the requests of any server.
+func ExampleRequestKey() {
+	tenant := httplimit.RequestKey(func(r httplimit.Request) (string, error) {
+		lines := r.Header("Authorization")
+		if len(lines) != 1 {
+			return "", fmt.Errorf("%d Authorization headers", len(lines))
+		}
+		name, _, _ := strings.Cut(lines[0], ":")
+		return name, nil
+	})
+	node, stop := newNode()
+	defer stop()
+	h := protect(newLimiter(node, "tenant", hybrid.PerHour(1)), &httplimit.Options{Key: tenant})
+	for _, who := range []string{"acme:k1", "acme:k2", "other:k3", ""} {
+		get(h, "203.0.113.9:1234", "/", []string{"Authorization: " + who})
+	}
+	// Output:
+	// 200
+	// 429
+	// 200
 	// 400
 }
