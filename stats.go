@@ -42,7 +42,7 @@ type LimiterStats struct {
 	FloorAllowed    uint64 // admitted by floors
 	ExactAllowed    uint64 // admitted by Redis
 	ExactDenied     uint64 // refused by Redis
-	MemoDenied      uint64 // denied from memory
+	MemoDenied      uint64 // denied from memory, but for single ones at the moment when the memory changes
 	FallbackAllowed uint64 // admitted by the failure policy
 	FallbackDenied  uint64 // denied by it
 	Shadowed        uint64 // denied, and allowed in shadow mode

