@@ -140,6 +140,11 @@ func (a *Account) Retire(force bool) bool {
 	if a.busy() || !force && !blank {
 		return false
 	}
+	// Another account would ask for the key's own limit anew: not before that is due,
+	// and then this one, which a request may hold already, must not ask as well.
+	if s := a.seat.Load(); !force && s.lim.planFor != nil && !s.ask(now) {
+		return false
+	}
 	if !a.floorFull(now) {
 		a.limiter().fresh.Spoil(now)
 	}
@@ -165,10 +170,7 @@ func (a *Account) blank(now int64) bool {
 	if !a.full(now) {
 		return false
 	}
-	c, lim := a.contact(), a.limiter()
-	if lim.planFor != nil && !a.seat.Load().due(now) {
-		return false // its limit was asked for just now, and would be again
-	}
+	c := a.contact()
 	if c == nil {
 		return a.floorFull(now)
 	}

@@ -136,13 +136,10 @@ func (a *Account) Replan(now int64) {
 	}
 }
 
-// due reports whether the key's own limit may be asked for again.
-func (s *seat) due(now int64) bool { return now-s.asked.Load() >= int64(s.lim.s.cfg.SyncInterval) }
-
-// ask reports whether it is for the caller to ask for it now.
+// ask reports whether the key's own limit may be asked for again, by this caller alone.
 func (s *seat) ask(now int64) bool {
 	last := s.asked.Load()
-	return s.due(now) && s.asked.CompareAndSwap(last, now)
+	return now-last >= int64(s.lim.s.cfg.SyncInterval) && s.asked.CompareAndSwap(last, now)
 }
 
 func samePlan(a, b *Plan) bool {

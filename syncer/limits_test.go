@@ -55,6 +55,34 @@ func TestPlansAreAskedForSparingly(t *testing.T) {
 	}
 }
 
+// A request may hold an account that a sweep retires under it. The account that
+// follows asks for the key's limit, and neither of the two asks twice.
+func TestASweptAccountLeavesTheAskingToTheNext(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		plan, calls := NewPlan(bucket(100, time.Second), exactly), newAsked()
+		l := w.add(LimiterConfig{Name: "l", Plan: plan, PlanFor: func(key string) *Plan {
+			calls.note(key)
+			return plan
+		}})
+		time.Sleep(w.cfg.SyncInterval / 2) // the node's own sweeps find nothing due
+		a := l.Account("k", "k")
+		time.Sleep(w.cfg.SyncInterval)
+		a.Replan(w.Now())
+		if a.Retire(false) {
+			t.Fatal("retired with a limit that was asked for just now")
+		}
+		time.Sleep(w.cfg.SyncInterval)
+		if !a.Retire(false) {
+			t.Fatal("not retired")
+		}
+		a.Unlink()
+		a.Replan(w.Now())
+		l.Account("k", "k")
+		equal(t, "calls", calls.calls["k"], 3)
+		equal(t, "between two", calls.least, w.cfg.SyncInterval)
+	})
+}
+
 // No lock is held while the user's function runs: it may use the limiter.
 func TestAPlanForMayUseTheLimiter(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
