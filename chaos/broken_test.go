@@ -168,6 +168,29 @@ func TestBusyRunsArePlayedAgain(t *testing.T) {
 	}
 }
 
+// A run on a calm machine is played again for one call that was a little late.
+func TestRunsWithAStrayArePlayedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm  func(*outcome)
+		again bool
+	}{
+		"nothing":     {func(*outcome) {}, false},
+		"a stray":     {func(o *outcome) { last(o).took = 44 * ms }, true},
+		"two":         {func(o *outcome) { last(o).took, o.answers[0].took = 44*ms, 44*ms }, false},
+		"late":        {func(o *outcome) { last(o).took = 47 * ms }, false},
+		"and early":   {func(o *outcome) { last(o).took = 44 * ms; first(o, 500*ms, hybrid.FailOpen).path = hybrid.PathFallback }, false},
+		"while it is": {func(o *outcome) { during(o, hybrid.FailOpen).took = 7 * ms }, false},
+		"no error":    {func(o *outcome) { last(o).took, last(o).err = 44*ms, errors.New("i/o timeout") }, false},
+	} {
+		o := sound()
+		c.harm(o)
+		o.sort()
+		if again := o.provesLittle(); again != c.again {
+			t.Errorf("%s: played again %v: %q", name, again, o.violations())
+		}
+	}
+}
+
 // A failing run tells its fault, seed, timeline and the end of the server's log.
 func TestReportTellsTheRun(t *testing.T) {
 	report := sound().report()

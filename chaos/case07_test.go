@@ -66,7 +66,7 @@ func TestCase07RedisIsNotThere(t *testing.T) {
 				if brief() && a.name != "refused port" {
 					t.Skip("not in a brief selection")
 				}
-				withoutStore(t, a.name, limit, a.client).judge(t)
+				judged(t, func() *outcome { return withoutStore(t, a.name, limit, a.client) })
 			})
 		}
 	}

@@ -78,9 +78,17 @@ func (o *outcome) overdue(a *answer, most time.Duration) string {
 // lateCalls: no call takes longer than StoreTimeout and 5 ms, but for as much
 // as timers were late in the same time. The few timers beside some ten thousand calls
 // do not meet every moment at which other programs have the processors: one call in
-// five thousand may be a stray, later than they tell by less than StoreTimeout.
+// five thousand may be a stray. A run of fewer calls that has one is played again.
 func lateCalls(o *outcome) []string {
-	var bad, strays []string
+	bad, strays := o.late()
+	if len(strays) > len(o.answers)/5000 {
+		bad = append(bad, strays...)
+	}
+	return bad
+}
+
+// late are the calls that took too long; strays did so by less than StoreTimeout.
+func (o *outcome) late() (bad, strays []string) {
 	for i := range o.answers {
 		a := &o.answers[i]
 		switch why := o.overdue(a, o.timeout+slack); {
@@ -91,10 +99,7 @@ func lateCalls(o *outcome) []string {
 			bad = append(bad, why)
 		}
 	}
-	if len(strays) > len(o.answers)/5000 {
-		bad = append(bad, strays...)
-	}
-	return bad
+	return bad, strays
 }
 
 // waitingCalls: while its breaker is open a node answers at once.
