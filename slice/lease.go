@@ -27,6 +27,10 @@ type report struct {
 // Holds reports whether there is a lease to report, renew or return.
 func (l *Lease) Holds() bool { return l.tag != Tag{} }
 
+// Window returns the number of the fixed window that the lease belongs to, 0 for a
+// token bucket and where there is no lease.
+func (l *Lease) Window() int64 { return l.tag.Window }
+
 // Marked reports whether a settle's outcome was lost: until the lease ends
 // settles carry only needs.
 func (l *Lease) Marked() bool { return l.marked }

@@ -61,6 +61,7 @@ type books struct {
 	loner     bool // the account is not in the table, which is full of busy ones: it serves one request
 	saturated bool // the account is full: ask by the pace, deny from memory in between
 	outgrown  bool // the slice was granted under another limit and must go back
+	outdated  bool // the account was reset since the settle under way was sent: what it says of it is over
 
 	intent  intent    // what the settle queued or under way is for, as far as it is not for needs
 	waiting []*waiter // callers for the next settle

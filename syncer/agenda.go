@@ -33,6 +33,16 @@ func (g *agenda) ensure(a *Account, due int64) {
 	}
 }
 
+// sooner plans a look at an account, unless an earlier one is planned: what is asked
+// for again and again must not put off itself. The caller holds the account's mu.
+func (g *agenda) sooner(a *Account, due int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c := a.contact(); c.agendaSlot < 0 || due < c.due {
+		g.plan(a, due)
+	}
+}
+
 // plan is set. The caller holds both locks.
 func (g *agenda) plan(a *Account, due int64) {
 	a.contact().due = due

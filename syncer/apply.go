@@ -63,8 +63,10 @@ func (a *Account) ran(st *slice.Settle, now int64) {
 	if c.bucketAt != 0 && c.fallback == 0 {
 		c.bucketAt = 0 // the outage is over and paid for
 	}
-	a.tell(st, plan, now)
-	a.judge(st, plan, now)
+	if !c.outdated {
+		a.tell(st, plan, now)
+		a.judge(st, plan, now)
+	}
 	if c.lease.Holds() {
 		c.idleTokens, c.idleSince = a.Cell.Tokens(), now
 		a.Cell.SetLow(a.low(plan))

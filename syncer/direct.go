@@ -77,11 +77,11 @@ func (a *Account) adjust(tokens float64, pays int64, local func() bool) bool {
 		return false
 	}
 	c := a.inContact(now)
-	a.leaveOldWindow(a.Plan(), now)
+	a.turnWindow(a.Plan(), now)
 	c.owe(tokens)
 	c.earn(pays)
 	if !c.inflight {
-		s.agenda.set(a, now+s.tick())
+		s.agenda.sooner(a, now+s.tick())
 	}
 	return true
 }
@@ -97,6 +97,7 @@ func (c *contact) owe(tokens float64) {
 func (c *contact) unheard(u *slice.Usage) {
 	if c.current(u) {
 		c.owe(max(0, u.Charged))
+		c.fallback += u.Fallback
 	}
 }
 
@@ -137,6 +138,10 @@ func (l *Limiter) Reset(ctx context.Context, key string, rule slice.Rule) error 
 		a.forgetTold(now)
 		if c := a.contact(); c != nil {
 			c.charged, c.fallback = 0, 0
+			c.outdated = c.inflight
+		}
+		if a.floored {
+			a.ownFloor().Owed(now, a.Plan().Floor, &l.history)
 		}
 		a.forgetDenial(now)
 		l.s.laneOf(l.name, key).dispatch.nudge()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -273,5 +274,87 @@ func TestANewcomerAtAFullTable(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		w.atRest(t)
 		w.end()
+	})
+}
+
+// Charges and refunds that come faster than ticks do not put off the settle that tells them.
+func TestSteadyChargesAndRefundsAreTold(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(1000, 1000*time.Second)
+		l := w.limiter(rule, strict)
+		used := func() float64 {
+			used, _ := w.store.state("l/k", rule)
+			return used
+		}
+		for range 600 {
+			charge(l, "k", 1)
+			time.Sleep(99 * time.Millisecond)
+		}
+		if u := used(); u < 500 {
+			t.Errorf("%.0f used, of 600 charged in a minute", u)
+		}
+		for range 600 {
+			a := l.Account("k", "k")
+			a.Refund(1)
+			time.Sleep(99 * time.Millisecond)
+		}
+		if u := used(); u > 100 {
+			t.Errorf("%.0f used, when all has been given back", u)
+		}
+	})
+}
+
+// lateReply is a store that has executed a request's settle for a while when it answers.
+type lateReply struct {
+	*fake
+	late atomic.Bool
+}
+
+func (s *lateReply) Settle(ctx context.Context, batch []*slice.Settle) {
+	s.fake.Settle(ctx, batch)
+	if len(batch[0].Usage.Needs) > 0 && s.late.Load() {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A refusal that was under way when the account was reset is over with its answer.
+func TestARefusalFromBeforeAResetIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &lateReply{fake: newFake(t)}
+		store.shared = true
+		w := newWorld(t, store.fake, func(c *Config) { c.Store = store })
+		rule := bucket(100, 10000*time.Second)
+		l := w.limiter(rule, exactly)
+		w.store.use("l/k", rule, 100)
+		store.late.Store(true)
+		go allow(l, "k", 1)
+		time.Sleep(2 * time.Millisecond)
+		if err := l.Reset(context.Background(), "k", rule); err != nil {
+			t.Fatal(err)
+		}
+		store.late.Store(false)
+		time.Sleep(50 * time.Millisecond)
+		w.must("after the reset", allow(l, "k", 1), true, byStore)
+		w.end()
+	})
+}
+
+// What a floor has served and not told before a Reset is forgotten with the rest.
+func TestAResetForgetsWhatTheFloorOwes(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		rule := bucket(1000, time.Hour)
+		l := w.limiter(rule, floored)
+		time.Sleep(time.Hour) // floors are earned
+		for range 50 {
+			w.must("the floor", allow(l, "k", 1), true, byFloor)
+		}
+		if err := l.Reset(context.Background(), "k", rule); err != nil {
+			t.Fatal(err)
+		}
+		w.must("much", allow(l, "k", 500), true, byStore)
+		time.Sleep(time.Second)
+		if used, _ := w.store.state("l/k", rule); used > 501 {
+			t.Errorf("%.0f used, want 500", used)
+		}
 	})
 }

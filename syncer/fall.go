@@ -27,6 +27,7 @@ const ProbeInterval = time.Second
 func (a *Account) fall(n, now int64) Verdict {
 	v := Verdict{Source: FromPolicy}
 	c := a.inContact(now)
+	a.turnWindow(a.Plan(), now)
 	switch a.limiter().policy {
 	case FailOpen:
 		v.Allowed = true

@@ -1,7 +1,9 @@
 package syncer
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -326,5 +328,72 @@ func TestAFallbackIsRefunded(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		used, _ := w.store.state("l/k", l.Plan().Rule)
 		equal(t, "used", used, 0)
+	})
+}
+
+// What the policy admits in a window that began during the outage is charged to it.
+func TestAnOutageAcrossTheEdgeOfAWindow(t *testing.T) {
+	outage(t, 1, func(t *testing.T, w *world) {
+		l := w.limiter(fixed(100, 10*time.Second), exactly)
+		time.Sleep(8 * time.Second)
+		for range 2 { // the second knows the store's clock
+			w.must("before", allow(l, "k", 1), true, byStore)
+		}
+		w.down()
+		inWindow, byThePolicy, back := 0, 0, false
+		for w.Now() < int64(19900*time.Millisecond) {
+			if !back && w.Now() > int64(15*time.Second) {
+				w.store.fail(slice.Ran)
+				back = true
+			}
+			if r := allow(l, "k", 1); r.allowed && w.Now() >= int64(10*time.Second) {
+				inWindow++
+				if r.path == byPolicy {
+					byThePolicy++
+				}
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if byThePolicy < 10 || inWindow > 101 {
+			t.Errorf("%d admitted in the window, %d of them by policy: want 100, and some by policy", inWindow, byThePolicy)
+		}
+	})
+}
+
+// loser is a store whose next answers to settles of a key are lost, which did not run.
+type loser struct {
+	*fake
+	lose atomic.Int32
+}
+
+func (s *loser) Settle(ctx context.Context, batch []*slice.Settle) {
+	for _, st := range batch {
+		if st.Account == "l/k" && s.lose.Load() > 0 {
+			s.lose.Add(-1)
+			for _, st := range batch {
+				st.Outcome, st.Err = slice.Unknown, errTimeout
+			}
+			return
+		}
+	}
+	s.fake.Settle(ctx, batch)
+}
+
+// What the policy has admitted is told again if nobody knows whether it was heard.
+func TestFallbackIsToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &loser{fake: newFake(t)}
+		w := newWorld(t, store.fake, func(c *Config) { c.Servers, c.Store = 1, store })
+		l := w.limiter(bucket(100, 1000*time.Second), exactly)
+		w.down()
+		equal(t, "admitted", count(l, "k", 200), 100)
+		store.lose.Store(1)
+		w.store.fail(slice.Ran)
+		time.Sleep(10 * time.Second)
+		if more := count(l, "k", 200); more > 5 {
+			t.Errorf("%d more admitted after the outage, want what has drained meanwhile", more)
+		}
+		time.Sleep(10 * time.Second)
+		w.end()
 	})
 }

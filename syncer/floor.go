@@ -14,11 +14,11 @@ func (a *Account) TakeFloor(n, now int64) bool {
 	if c := a.contact(); a.dead || c != nil && c.loner || whole.Cap == 0 {
 		return false
 	}
-	a.touch()
 	a.startFloor(whole, now)
 	if !a.ownFloor().Take(now, n, whole, &l.history) {
-		return false
+		return false // who asks the store then is who touches it
 	}
+	a.touch()
 	l.Counts.Floor.Add(1)
 	a.floorTaken(n, now)
 	return true

@@ -179,7 +179,7 @@ func (a *Account) forgetDenial(now int64) {
 		if !a.attempt(intent{kind: giveBack}, now) && (c.inflight || c.lease.Holds()) {
 			c.outgrown = true // the settle that is queued, or the next, gives it back
 			if !c.inflight {
-				a.limiter().s.agenda.set(a, now+a.limiter().s.dice.jitter(int64(ProbeInterval)))
+				a.limiter().s.agenda.sooner(a, now+a.limiter().s.dice.jitter(int64(ProbeInterval)))
 			}
 		}
 	}

@@ -219,3 +219,32 @@ func TestAnOutageLeavesNothingInTheAir(t *testing.T) {
 		time.Sleep(4 * time.Second) // the client returns from the last of its calls
 	})
 }
+
+// A key that was asked for once is the first to go, whoever answered: a flood of such
+// keys pushes out none that are asked for again.
+func TestAFloodOfKeysSparesThoseInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, newFake(t), func(c *Config) { c.MaxKeys = 500 })
+		w.store.shared = true
+		l := w.limiter(bucket(1000, 100*time.Second), floored)
+		time.Sleep(time.Minute)
+		lost, at := 0, map[string]*Account{}
+		for round := range 200 {
+			for i := range 50 {
+				k := fmt.Sprint("hot", i)
+				allow(l, k, 1)
+				a, _ := l.Load(k)
+				if at[k] != nil && at[k] != a {
+					lost++
+				}
+				at[k] = a
+			}
+			for i := range 100 {
+				allow(l, fmt.Sprint("once", round, ".", i), 200) // more than a floor holds
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		equal(t, "keys in use pushed out", lost, 0)
+		w.end()
+	})
+}

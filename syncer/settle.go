@@ -62,6 +62,7 @@ func (a *Account) prepare(now int64) *slice.Settle {
 		a.lapse()
 	}
 	a.leaveOldWindow(plan, now)
+	c.outdated = false
 	if plan.Never {
 		a.stop(now)
 		return nil
@@ -245,9 +246,20 @@ func (a *Account) charge(u *slice.Usage, plan *Plan, now int64) {
 	}
 }
 
-// leaveOldWindow forgets what belongs to a window that is over: its slice, and
-// what is to be charged to it.
+// leaveOldWindow forgets what belongs to a window that is over: its slice, under
+// whose lease nothing could be charged to the window that has begun, and what is to be
+// charged to the old one. No settle may be under way.
 func (a *Account) leaveOldWindow(plan *Plan, now int64) {
+	a.turnWindow(plan, now)
+	c := a.contact()
+	if old := c.lease.Window(); old != 0 && old < c.chargeWindow && a.Cell.Expired(&a.limiter().s.Dead) {
+		a.lapse()
+	}
+}
+
+// turnWindow forgets what is to be charged to a window that is over, before anything
+// is to be charged to the next.
+func (a *Account) turnWindow(plan *Plan, now int64) {
 	if plan.Rule.Window == 0 {
 		return
 	}
@@ -257,9 +269,6 @@ func (a *Account) leaveOldWindow(plan *Plan, now int64) {
 	}
 	if c.chargeWindow != 0 {
 		c.charged, c.fallback = 0, 0
-		if c.lease.Holds() && a.Cell.Expired(&a.limiter().s.Dead) {
-			a.lapse()
-		}
 	}
 	c.chargeWindow = w
 }
