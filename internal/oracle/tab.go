@@ -80,6 +80,15 @@ func (t *Tab) Charged(a Admission, made int64) {
 	t.used -= max(0, t.used-t.charges-most)
 }
 
+// Forgotten says that a charge need not take effect any more: nobody was there to pay
+// for telling it before it had drained. How much of it has drained cannot be told, so
+// all of it is taken out.
+func (t *Tab) Forgotten(a Admission) {
+	t.advance(a.At)
+	t.charges -= float64(a.Cost)
+	t.used = max(0, t.used-float64(a.Cost))
+}
+
 // Refunding takes a refund that takes effect at this time or later.
 func (t *Tab) Refunding(a Admission) {
 	t.advance(a.At)

@@ -270,6 +270,23 @@ func TestWhatIsPendingIsTheFleets(t *testing.T) {
 	}
 }
 
+// A charge that may have been given up need not be known. What others are known to
+// have used is what is left without it.
+func TestAForgottenChargeIsMissedByNobody(t *testing.T) {
+	s := int64(time.Second)
+	for _, known := range []float64{5, 4} {
+		tab := NewTab(New(10, time.Second, 10))
+		tab.Charging(Admission{0, 30})
+		tab.Charging(Admission{2 * s, 25})
+		tab.Forgotten(Admission{2 * s, 30})
+		tab.Charged(Admission{2 * s, 25}, 2*s)
+		tab.Audit(2*s, known)
+		if broken := tab.Err() != nil; broken != (known < 5) {
+			t.Errorf("%v known: %v", known, tab.Err())
+		}
+	}
+}
+
 // A negative admission is one: intervals with both hold neither.
 func TestARefundIsANegativeAdmission(t *testing.T) {
 	s := int64(time.Second)

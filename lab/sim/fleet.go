@@ -71,7 +71,7 @@ func (f *fleet) join() {
 	nodes := *f.nodes.Load()
 	number := len(nodes)
 	salt := f.e.Seed<<16 + uint64(number)
-	m := &member{link: newLink(f.e.Trip, salt, &f.meter), wire: newWire(&f.meter, f.watched)}
+	m := &member{link: newLink(f.e.Trip, salt, &f.meter), wire: newWire(&f.meter, f.watched, f.e.Fill())}
 	m.wire.arrived = f.changes.arrived
 	if f.outages.Load() > 0 {
 		m.link.cut()

@@ -37,6 +37,7 @@ const (
 	refunded        // they are
 	charging        // cost tokens, known at the moment asked, count now or later
 	charged         // they do
+	forgotten       // they may never count: the node may have given them up
 	audited         // the store says how much is used
 )
 

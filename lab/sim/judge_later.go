@@ -55,6 +55,8 @@ func changeTab(t *oracle.Tab, r *request, admission oracle.Admission) {
 		t.Charging(admission)
 	case charged:
 		t.Charged(admission, r.asked)
+	case forgotten:
+		t.Forgotten(admission)
 	case audited:
 		t.Audit(r.at, r.used)
 	}

@@ -20,6 +20,8 @@ type owed struct {
 	made   int64 // ns
 	known  bool  // a settle that was made after it was executed
 	sent   bool  // a settle carries it, or has been lost with it
+	tried  int64 // ns, when a settle that may have carried it was sent; 0: none was
+	stale  bool  // it was last tried so long before that its node may have given it up
 }
 
 // owes notes a change that is about to be made.
@@ -35,14 +37,16 @@ func (w *wire) owes(o *owed) {
 // load notes what a settle carries that is on its way: all that its node was told
 // before. A node has one settle of an account under way at most, so one that is sent
 // says that those before it were given up: then charges are told again, and refunds
-// are not, for they may have arrived. The caller holds mu.
+// are not, for they may have arrived. What no request paid for telling again, until the
+// account would have filled, is told no more. The caller holds mu.
 func (w *wire) load(st *slice.Settle) {
 	open := w.open[keyOf(st.Account)]
 	now := time.Now().UnixNano()
 	for _, o := range open {
 		// One of this very moment may have come too late for it.
 		if !o.known && o.made < now && !(o.refund && o.sent) {
-			o.sent = true
+			o.stale = o.stale || o.tried > 0 && now-o.tried >= w.fill
+			o.sent, o.tried = true, now
 			w.cargo[st] = append(w.cargo[st], o)
 		}
 	}
@@ -142,8 +146,11 @@ func (c *changes) arrived(all []*owed) {
 	now := time.Now().UnixNano()
 	for _, o := range all {
 		r := request{at: now, number: math.MaxInt64, asked: o.made, cost: o.tokens, key: numberOf(o.key), ideal: o.ideal, event: charged}
-		if o.refund {
+		switch {
+		case o.refund:
 			r.event = refunded
+		case o.stale:
+			r.event = forgotten
 		}
 		for waited := now - o.made; ; {
 			old := c.longest.Load()

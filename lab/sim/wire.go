@@ -3,6 +3,7 @@ package sim
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -63,6 +64,7 @@ type wire struct {
 	open    map[string][]*owed        // by key: what the store may not know yet; nil: nothing, ever
 	cargo   map[*slice.Settle][]*owed // what settles carry of it that have not arrived
 	arrived func([]*owed)             // is told what has
+	fill    int64                     // ns, in which an account fills
 }
 
 // verdict is when the store judged requests, and how many of their callers have
@@ -72,8 +74,8 @@ type verdict struct {
 	unread int64
 }
 
-func newWire(m *meter, tokens bool) *wire {
-	w := &wire{meter: m, verdicts: map[string]verdict{}}
+func newWire(m *meter, tokens bool, fill time.Duration) *wire {
+	w := &wire{meter: m, verdicts: map[string]verdict{}, fill: int64(fill)}
 	if tokens {
 		w.tokens = map[string]int64{}
 	}
