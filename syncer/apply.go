@@ -112,18 +112,21 @@ func (a *Account) judge(st *slice.Settle, plan *Plan, now int64) {
 		a.refuse(cost, st, plan, now)
 		return
 	}
-	asked := st.Usage.Want > 0
-	switch free := float64(st.Rule.Burst) - g.Used; {
+	free := float64(st.Rule.Burst) - g.Used
+	paced := c.saturated && st.Usage.Want > 0 // this was the question of the pace
+	sharingEnds := tooLittle(st) && free < a.plenty(plan) && a.pacedGoal(plan) > 0
+	gaveBack := st.Usage.Charged < 0 || st.Usage.Returned > 0
+	switch {
 	case c.saturated && free >= a.plenty(plan):
 		c.saturated = false
 		a.forget(now)
-	case c.saturated && asked && g.Granted < st.Usage.Want:
+	case paced && g.Granted < st.Usage.Want:
 		a.refuse(a.refusable(free), st, plan, now) // the next request would be
-	case c.saturated && asked, tooLittle(st) && free < a.plenty(plan) && a.pacedGoal(plan) > 0:
+	case paced || sharingEnds:
 		a.saturate(plan, now)
 		a.forget(now)
-	case (st.Usage.Charged < 0 || st.Usage.Returned > 0) && free >= float64(a.memoCost()):
-		a.forget(now) // it was given back, and is there for this node as well
+	case gaveBack && free >= float64(a.memoCost()):
+		a.forget(now) // it is there for this node as well
 	}
 }
 
@@ -175,18 +178,13 @@ func smallestRefused(st *slice.Settle) (cost int64) {
 }
 
 // refuse remembers that the store refused a cost, until there is to be another
-// answer.
-//
-// A retry time that was told is kept: no memo outlives the earliest of them. One
-// that the answer at hand is for is over, if it brought something or others use the key,
-// too; it is not if the answer was only early: whoever waited for just that time
-// finds the tokens there.
+// answer. Callers were told to come back at the promise: unless that is over, this
+// denial ends by then.
 func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 	c := a.contact()
 	own := int64(slice.RetryAfter(st.Rule, st.Grant, cost))
-	ends, soon := a.nextAnswer(own, plan, now), now+a.margin(plan)
-	early := st.Grant.Granted == 0 && st.Grant.Lent == 0 && saturatingAdd(now, own) <= c.promise+a.limiter().s.latency.Load()
-	over := c.promise <= now || c.promise <= soon && !early
+	ends := a.nextAnswer(own, plan, now)
+	over := a.promiseIsOver(saturatingAdd(now, own), st, plan, now)
 	if !over {
 		ends = min(ends, c.promise)
 	}
@@ -202,6 +200,16 @@ func (a *Account) refuse(cost int64, st *slice.Settle, plan *Plan, now int64) {
 	c.next = min(c.next, ends)
 	c.memo.Store(&precheck.Memo{Cost: cost, Until: ends, Retry: retry})
 	a.limiter().s.recall.notice(a, cost, st, a.pace(plan), now)
+}
+
+// promiseIsOver reports whether nobody is owed an answer by the promise any more: its
+// time has passed, or this is the answer that was to be there by then. It is not if the
+// answer only came early, of an account that nobody else uses: whoever waits until then
+// finds the tokens there, which are free at freeAt.
+func (a *Account) promiseIsOver(freeAt int64, st *slice.Settle, plan *Plan, now int64) bool {
+	c := a.contact()
+	early := st.Grant.Granted == 0 && st.Grant.Lent == 0 && freeAt <= c.promise+a.limiter().s.latency.Load()
+	return c.promise <= now || c.promise <= now+a.margin(plan) && !early
 }
 
 // nextAnswer plans the next question to a store that refuses, and returns when
