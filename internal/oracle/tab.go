@@ -71,7 +71,7 @@ func (t *Tab) Charging(a Admission) {
 // the admissions leave free, so the charges are known to count up to B beyond these.
 func (t *Tab) Charged(a Admission, made int64) {
 	t.advance(a.At)
-	if w := t.limit.window; w > 0 && windowOf(made, w) != windowOf(a.At, w) {
+	if t.over(made) {
 		return
 	}
 	before := t.used - t.charges
@@ -80,11 +80,20 @@ func (t *Tab) Charged(a Admission, made int64) {
 	t.used -= max(0, t.used-t.charges-most)
 }
 
-// Forgotten says that a charge need not take effect any more: nobody was there to pay
-// for telling it before it had drained. How much of it has drained cannot be told, so
-// all of it is taken out.
-func (t *Tab) Forgotten(a Admission) {
+// over reports whether a moment was in a window that is over.
+func (t *Tab) over(made int64) bool {
+	w := t.limit.window
+	return w > 0 && windowOf(made, w) != windowOf(t.at, w)
+}
+
+// Forgotten says that a charge made at a moment need not take effect any more: nobody
+// was there to pay for telling it before it had drained. How much of it has drained
+// cannot be told, so all of it is taken out.
+func (t *Tab) Forgotten(a Admission, made int64) {
 	t.advance(a.At)
+	if t.over(made) {
+		return
+	}
 	t.charges -= float64(a.Cost)
 	t.used = max(0, t.used-float64(a.Cost))
 }

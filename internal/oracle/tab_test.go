@@ -278,12 +278,19 @@ func TestAForgottenChargeIsMissedByNobody(t *testing.T) {
 		tab := NewTab(New(10, time.Second, 10))
 		tab.Charging(Admission{0, 30})
 		tab.Charging(Admission{2 * s, 25})
-		tab.Forgotten(Admission{2 * s, 30})
+		tab.Forgotten(Admission{2 * s, 30}, 0)
 		tab.Charged(Admission{2 * s, 25}, 2*s)
 		tab.Audit(2*s, known)
 		if broken := tab.Err() != nil; broken != (known < 5) {
 			t.Errorf("%v known: %v", known, tab.Err())
 		}
+	}
+	tab := NewTab(NewWindow(10, time.Second)) // one of a window that is over changes nothing
+	tab.Charging(Admission{0, 5})
+	tab.Forgotten(Admission{s, 5}, 0)
+	tab.Audit(s, 0)
+	if tab.Err() != nil {
+		t.Error(tab.Err())
 	}
 }
 

@@ -56,7 +56,7 @@ func changeTab(t *oracle.Tab, r *request, admission oracle.Admission) {
 	case charged:
 		t.Charged(admission, r.asked)
 	case forgotten:
-		t.Forgotten(admission)
+		t.Forgotten(admission, r.asked)
 	case audited:
 		t.Audit(r.at, r.used)
 	}
