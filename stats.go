@@ -41,7 +41,7 @@ type LimiterStats struct {
 	SliceTokens     uint64 // tokens admitted from slices; requests are not counted there
 	FloorAllowed    uint64 // admitted by floors
 	ExactAllowed    uint64 // admitted by Redis
-	ExactDenied     uint64 // refused by Redis
+	ExactDenied     uint64 // refused by Redis, or without it because they can never pass: a cost above the burst, a limit of 0
 	MemoDenied      uint64 // denied from memory, but for single ones at the moment when the memory changes
 	FallbackAllowed uint64 // admitted by the failure policy
 	FallbackDenied  uint64 // denied by it
@@ -65,7 +65,8 @@ type LimiterStats struct {
 	// Overshoot is what the fleet may admit beyond the limit now, as a part of it: the
 	// Accuracy's over. While StoreDown it is one limit more under FailLocal, 1 + over,
 	// from the onset of the outage, if Options.Servers is set; +Inf under FailOpen; and
-	// no more than ever under FailClosed. Of several limiters it is the largest.
+	// no more than ever under FailClosed. Of several limiters it is the largest. A limiter
+	// in shadow mode admits everything: of it, this is the bound as if it were enforced.
 	Overshoot float64
 }
 

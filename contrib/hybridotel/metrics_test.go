@@ -25,7 +25,7 @@ func TestDecisionsAreCountedWhereTheyAreMade(t *testing.T) {
 		r, _ := register(t, w.node)
 		api := w.limiter("api", hybrid.PerMinute(600), nil)
 		time.Sleep(6 * time.Second) // until floors are open
-		want := map[string]float64{"slice.admitted_tokens{limiter=api}": 0}
+		want := map[string]float64{"slice.tokens{limiter=api}": 0}
 		for _, path := range []string{"floor", "exact", "fallback"} {
 			want["requests{limiter=api,path="+path+",result=allowed}"] = 0
 		}
@@ -36,7 +36,7 @@ func TestDecisionsAreCountedWhereTheyAreMade(t *testing.T) {
 			for _, res := range results {
 				point := fmt.Sprintf("requests{limiter=api,path=%v,result=%v}", res.Path, map[bool]string{true: "allowed", false: "denied"}[res.Allowed])
 				if res.Path == hybrid.PathSlice {
-					point = "slice.admitted_tokens{limiter=api}"
+					point = "slice.tokens{limiter=api}"
 				}
 				want[point]++
 			}
@@ -57,7 +57,7 @@ func TestDecisionsAreCountedWhereTheyAreMade(t *testing.T) {
 				t.Errorf("the story has no %s", point)
 			}
 		}
-		if all := got.sum("requests") + got.sum("slice.admitted_tokens"); all != 4021 {
+		if all := got.sum("requests") + got.sum("slice.tokens"); all != 4021 {
 			t.Errorf("%v requests in all, want 4021", all)
 		}
 	})
@@ -89,6 +89,11 @@ func TestInstrumentsAreNamedAndDescribed(t *testing.T) {
 			}
 			checkKind(t, m)
 		}
+		for field, point := range notInTables {
+			if name, _, _ := strings.Cut(point, "{"); got[prefix+name].Name == "" {
+				t.Errorf("%s: there is no instrument %s", field, name)
+			}
+		}
 		if listed := regexp.MustCompile(`(?m)^//\t[a-z]`).FindAll(comment, -1); len(listed) != len(got) {
 			t.Errorf("the package comment lists %d instruments, there are %d: %v", len(listed), len(got), slices.Sorted(maps.Keys(got)))
 		}
@@ -104,7 +109,7 @@ func checkKind(t *testing.T, m metricdata.Metrics) {
 		if !isSum || sum.IsMonotonic {
 			t.Errorf("%s may fall, and is a %T", m.Name, m.Data)
 		}
-	case "fleet.size", "overshoot", "store.lag", "store.call.duration", "store.call.operations":
+	case "fleet.size", "overshoot", "store.sync_lag", "store.call.duration", "store.call.operations":
 		if isSum {
 			t.Errorf("%s cannot be summed up, and is a %T", m.Name, m.Data)
 		}
@@ -181,6 +186,18 @@ func TestNamesAreUTF8(t *testing.T) {
 	})
 }
 
+// Values of all kinds are taken, if the texts in them are UTF-8; bytes are no text.
+func TestAttributesOfAllKinds(t *testing.T) {
+	o := &Options{Attributes: []attribute.KeyValue{
+		{Key: "empty"}, attribute.Bool("bool", true), attribute.String("ключ", "é"), attribute.StringSlice("stores", []string{"eu", "us"}),
+		attribute.ByteSlice("bytes", []byte{0xff}), attribute.Slice("deep", attribute.StringValue("eu"), attribute.IntValue(1)),
+		attribute.Map("map", attribute.String("k", "v")),
+	}}
+	if err := o.validate(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Without options the global provider makes the instruments.
 func TestGlobalProvider(t *testing.T) {
 	inBubble(t, func(w *world) {
@@ -210,6 +227,13 @@ func TestMisuse(t *testing.T) {
 			`Options.Attributes[0]: "", allowed`:                     {},
 			`Options.Attributes[0]: "error.type", allowed`:           attribute.String("error.type", "x"),
 			`Options.Attributes[0]: "hybrid.rate_limiting.limiter",`: attribute.String("hybrid.rate_limiting.limiter", "x"),
+
+			`Options.Attributes[0]: the key "st\xffore", allowed keys in UTF-8`:    attribute.Int("st\xffore", 1),
+			`Options.Attributes[0]: "e\xffu" of "store", allowed values in UTF-8`:  attribute.String("store", "e\xffu"),
+			`Options.Attributes[0]: "\xff1" of "stores", allowed values in UTF-8`:  attribute.StringSlice("stores", []string{"eu", "\xff1"}),
+			`Options.Attributes[0]: "\xff2" of "deep", allowed values in UTF-8`:    attribute.Slice("deep", attribute.IntValue(1), attribute.StringSliceValue([]string{"\xff2"})),
+			`Options.Attributes[0]: "\xff3" of "map", allowed values in UTF-8`:     attribute.Map("map", attribute.String("k", "\xff3")),
+			`Options.Attributes[0]: "\xff4" of "its key", allowed values in UTF-8`: attribute.Map("its key", attribute.Int("\xff4", 1)),
 		} {
 			node := w.node
 			if strings.HasPrefix(want, "node") {

@@ -32,7 +32,7 @@ func TestOutageIsSeen(t *testing.T) {
 		well.want("fleet.size{limiter=api}", 1)
 		well.want("overshoot{limiter=api}", 0.1)
 		well.want("overshoot{limiter=search}", 0)
-		if lag := well.number("store.lag"); lag > 1.5 {
+		if lag := well.number("store.sync_lag"); lag > 1.5 {
 			t.Errorf("a lag of %v s when all is well", lag)
 		}
 
@@ -41,15 +41,15 @@ func TestOutageIsSeen(t *testing.T) {
 		out := r.read()
 		out.want("store.down", 1)
 		out.wantMore("store.outages", 0)
-		out.wantMore("store.lag", 8)
+		out.wantMore("store.sync_lag", 8)
 		out.want("overshoot{limiter=api}", 1.1)
 		out.want("overshoot{limiter=search}", math.Inf(1))
 		out.want("overshoot{limiter=login}", 0)
 		out.wantMore("requests{limiter=api,path=fallback,result=allowed}", 0)
 		out.wantMore("requests{limiter=search,path=fallback,result=allowed}", 300)
 		out.wantMore("requests{limiter=login,path=fallback,result=denied}", 300)
-		out.wantMore("store.failed_operations{error.type=reply LOADING}", 0)
-		if byCause, byOutcome := out.sum("store.failed_operations"), out.sum("failed_operations"); byCause != byOutcome {
+		out.wantMore("operation.failures{error.type=reply LOADING}", 0)
+		if byCause, byOutcome := out.sum("operation.failures"), out.sum("failed_operations"); byCause != byOutcome {
 			t.Errorf("%v operations failed by cause, %v by outcome", byCause, byOutcome)
 		}
 
@@ -61,7 +61,7 @@ func TestOutageIsSeen(t *testing.T) {
 		back.want("overshoot{limiter=api}", 0.1)
 		back.want("overshoot{limiter=search}", 0)
 		back.wantMore("requests{limiter=search,path=exact,result=allowed}", out.number("requests{limiter=search,path=exact,result=allowed}"))
-		if lag := back.number("store.lag"); lag > 1.5 {
+		if lag := back.number("store.sync_lag"); lag > 1.5 {
 			t.Errorf("a lag of %v s when all is well again", lag)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -24,8 +25,9 @@ type Options struct {
 	MeterProvider metric.MeterProvider
 
 	// Attributes are added to every data point. A process with more than one node
-	// gives each its own, or their numbers come out as one. None may begin with
-	// "hybrid.rate_limiting." or be "error.type". Default none.
+	// gives each its own, or their numbers come out as one. No key may begin with
+	// "hybrid.rate_limiting." or be "error.type". Keys and values are UTF-8: exporters
+	// drop all that they have where one is not. Default none.
 	Attributes []attribute.KeyValue
 }
 
@@ -74,9 +76,35 @@ func (o *Options) validate() error {
 			return invalid(field, fmt.Sprintf("%q", kv.Key), "a key")
 		case strings.HasPrefix(string(kv.Key), prefix), kv.Key == keyCause:
 			return invalid(field, fmt.Sprintf("%q", kv.Key), "keys that the metrics do not use themselves")
+		case !utf8.ValidString(string(kv.Key)):
+			return invalid(field, fmt.Sprintf("the key %q", kv.Key), "keys in UTF-8")
+		}
+		for _, text := range texts(kv.Value) {
+			if !utf8.ValidString(text) {
+				return invalid(field, fmt.Sprintf("%q of %q", text, kv.Key), "values in UTF-8")
+			}
 		}
 	}
 	return nil
+}
+
+// texts are the strings in a value, at any depth.
+func texts(v attribute.Value) (all []string) {
+	switch v.Type() {
+	case attribute.STRING:
+		all = []string{v.AsString()}
+	case attribute.STRINGSLICE:
+		all = v.AsStringSlice()
+	case attribute.SLICE:
+		for _, inner := range v.AsSlice() {
+			all = append(all, texts(inner)...)
+		}
+	case attribute.MAP:
+		for _, inner := range v.AsMap() {
+			all = append(append(all, string(inner.Key)), texts(inner.Value)...)
+		}
+	}
+	return all
 }
 
 func invalid(field string, value any, allowed string) error {

@@ -15,7 +15,7 @@ type (
 func decided(allowed bool, path hybrid.Path, count func(*limiterStats) int64) whole[limiterStats] {
 	return whole[limiterStats]{
 		counter, "requests", "{request}",
-		"Requests decided. Those admitted from slices are counted in tokens only: slice.admitted_tokens.",
+		"Requests decided. Those admitted from slices are counted in tokens only: slice.tokens. Those denied by path exact include those that can never pass.",
 		[]attribute.KeyValue{resultAttribute(allowed), pathAttribute(path)}, count,
 	}
 }
@@ -24,7 +24,7 @@ func decided(allowed bool, path hybrid.Path, count func(*limiterStats) int64) wh
 func failed(outcome string, count func(*limiterStats) int64) whole[limiterStats] {
 	return whole[limiterStats]{
 		counter, "failed_operations", "{operation}",
-		"Operations that Redis certainly did not execute (not_run), or may have executed (unknown).",
+		"Operations that Redis certainly did not execute (not_run), or may have executed (unknown). operation.failures has the same ones by cause.",
 		[]attribute.KeyValue{keyOutcome.String(outcome)}, count,
 	}
 }
@@ -37,7 +37,7 @@ var limiterWholes = []whole[limiterStats]{
 	decided(true, hybrid.PathFallback, func(s *limiterStats) int64 { return int64(s.FallbackAllowed) }),
 	decided(false, hybrid.PathFallback, func(s *limiterStats) int64 { return int64(s.FallbackDenied) }),
 
-	{counter, "slice.admitted_tokens", "{token}", "Tokens admitted from slices, in memory.",
+	{counter, "slice.tokens", "{token}", "Tokens admitted from slices, in memory.",
 		nil, func(s *limiterStats) int64 { return int64(s.SliceTokens) }},
 	{counter, "slice.granted_tokens", "{token}", "Tokens that Redis granted to slices.",
 		nil, func(s *limiterStats) int64 { return int64(s.Granted) }},
@@ -47,7 +47,7 @@ var limiterWholes = []whole[limiterStats]{
 		nil, func(s *limiterStats) int64 { return int64(s.Recalled) }},
 	{counter, "slice.expired_tokens", "{token}", "Tokens of slices that were not used when their leases ended, or were on their way back when a call was lost.",
 		nil, func(s *limiterStats) int64 { return int64(s.Expired) }},
-	{counter, "slice.drops", "{slice}", "Slices that Redis had forgotten when they were reported, and had no room for.",
+	{counter, "dropped_slices", "{slice}", "Slices that Redis had forgotten when they were reported, and had no room for.",
 		nil, func(s *limiterStats) int64 { return int64(s.Dropped) }},
 
 	{counter, "blocked_requests", "{request}", "Requests that waited for Redis.",
@@ -60,7 +60,7 @@ var limiterWholes = []whole[limiterStats]{
 	failed("unknown", func(s *limiterStats) int64 { return int64(s.Unknown) }),
 	{counter, "rebuilt_accounts", "{account}", "Accounts in Redis that were unreadable, or far ahead of its clock, and were replaced.",
 		nil, func(s *limiterStats) int64 { return int64(s.Rebuilt) }},
-	{counter, "tier.errors", "{error}", "Answers of LimitFor that were no limit.",
+	{counter, "invalid_tiers", "{tier}", "Answers of LimitFor that were no limit.",
 		nil, func(s *limiterStats) int64 { return int64(s.InvalidTiers) }},
 
 	{upDown, "key.count", "{key}", "Keys remembered now.",
@@ -70,7 +70,7 @@ var limiterWholes = []whole[limiterStats]{
 }
 
 var limiterParts = []part[limiterStats]{
-	{"overshoot", "1", "What the fleet may admit beyond the limit now, as a part of it; more in an outage.",
+	{"overshoot", "1", "What the fleet may admit beyond the limit now, as a part of it; more in an outage. In shadow mode, which admits everything, as if the limiter were enforced.",
 		func(s *limiterStats) float64 { return s.Overshoot }},
 }
 
@@ -81,7 +81,7 @@ var nodeWholes = []whole[nodeStats]{
 		nil, func(s *nodeStats) int64 { return int64(s.StoreDowns) }},
 	{upDown, "store.down", "{node}", "1 while nobody waits for Redis, or for a part of it; 0 when all is well.",
 		nil, func(s *nodeStats) int64 { return oneIf(s.StoreDown) }},
-	{counter, "store.refused_accounts", "{account}", "Times that Redis refused one account alone.",
+	{counter, "poisoned_accounts", "{account}", "Times that Redis refused one account alone: a key of another type is where it belongs.",
 		nil, func(s *nodeStats) int64 { return int64(s.Poisoned) }},
 	{counter, "recall.errors", "{error}", "Failed exchanges of which keys are scarce.",
 		nil, func(s *nodeStats) int64 { return int64(s.RecallErrors) }},
@@ -96,7 +96,7 @@ var nodeWholes = []whole[nodeStats]{
 }
 
 var nodeParts = []part[nodeStats]{
-	{"store.lag", "s", "Since Redis last answered this node; about a second or less when all is well.",
+	{"store.sync_lag", "s", "Since Redis last answered this node; about a second or less when all is well. It grows while there is no limiter.",
 		func(s *nodeStats) float64 { return s.SyncLag.Seconds() }},
 }
 

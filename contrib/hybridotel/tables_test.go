@@ -1,7 +1,10 @@
 package hybridotel
 
 import (
+	"os"
 	"reflect"
+	"regexp"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -18,19 +21,19 @@ var shownAs = map[string]string{
 	"MemoDenied":      "requests{path=memo,result=denied}",
 	"FallbackAllowed": "requests{path=fallback,result=allowed}",
 	"FallbackDenied":  "requests{path=fallback,result=denied}",
-	"SliceTokens":     "slice.admitted_tokens",
+	"SliceTokens":     "slice.tokens",
 	"Granted":         "slice.granted_tokens",
 	"Returned":        "slice.returned_tokens",
 	"Recalled":        "slice.recalled_tokens",
 	"Expired":         "slice.expired_tokens",
-	"Dropped":         "slice.drops",
+	"Dropped":         "dropped_slices",
 	"Blocked":         "blocked_requests",
 	"Shadowed":        "shadowed_requests",
 	"Operations":      "operations",
 	"NotRun":          "failed_operations{outcome=not_run}",
 	"Unknown":         "failed_operations{outcome=unknown}",
 	"Rebuilt":         "rebuilt_accounts",
-	"InvalidTiers":    "tier.errors",
+	"InvalidTiers":    "invalid_tiers",
 	"Keys":            "key.count",
 	"Fleet":           "fleet.size",
 	"Overshoot":       "overshoot",
@@ -38,15 +41,51 @@ var shownAs = map[string]string{
 	"Calls":        "store.calls",
 	"StoreDowns":   "store.outages",
 	"StoreDown":    "store.down",
-	"Poisoned":     "store.refused_accounts",
+	"Poisoned":     "poisoned_accounts",
 	"RecallErrors": "recall.errors",
-	"SyncLag":      "store.lag",
+	"SyncLag":      "store.sync_lag",
 	"MaxKeys":      "key.limit",
 	"Evictions":    "key.evictions",
 	"HooksDropped": "hook.dropped_events",
 	"LogsDropped":  "log.dropped_lines",
 
 	"Limiters": "", "Total": "", "StoreEvents": "", "Failures": "", "CallTime": "", "BatchSize": "",
+}
+
+// notInTables are the fields that the collector shows by itself.
+var notInTables = map[string]string{
+	"Failures": "operation.failures{error.type}", "CallTime": "store.call.duration", "BatchSize": "store.call.operations",
+}
+
+// docs/operations.md tells whoever holds the name of an instrument which field it is.
+func TestOperationsNamesTheInstruments(t *testing.T) {
+	operations, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(operations), "| field |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	quoted, plain := regexp.MustCompile("`([^`]+)`"), strings.NewReplacer(`"`, "", ", ", ",")
+	named := map[string]bool{"Limiters": true, "Total": true} // not numbers, but all of these
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, "|")
+		if !strings.HasPrefix(row, "| `") || len(cells) != 5 {
+			continue
+		}
+		field, name := quoted.FindStringSubmatch(cells[1])[1], ""
+		if m := quoted.FindStringSubmatch(cells[3]); m != nil {
+			name = plain.Replace(m[1])
+		}
+		if want, known := shownAs[field]; !known || name != want+notInTables[field] || named[field] {
+			t.Errorf("%s is %q, want %q (known: %t, named before: %t)", field, name, want+notInTables[field], known, named[field])
+		}
+		named[field] = true
+	}
+	for field := range shownAs {
+		if !named[field] {
+			t.Errorf("the instrument of %s is not named", field)
+		}
+	}
 }
 
 // What a node counts is what is shown: each number of Stats in one data point.

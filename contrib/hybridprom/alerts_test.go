@@ -1,12 +1,14 @@
 package hybridprom
 
 import (
-	"bytes"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v2"
 )
@@ -54,10 +56,7 @@ var section = regexp.MustCompile(`See docs/operations\.md, "([^"]+)"\.$`)
 
 // Each alert waits, has a severity, and says what it means and where to read on.
 func TestAlertsAreComplete(t *testing.T) {
-	operations, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	operations := readOperations(t)
 	var names []string
 	for _, a := range readAlerts(t) {
 		names = append(names, a.Alert)
@@ -71,7 +70,7 @@ func TestAlertsAreComplete(t *testing.T) {
 			t.Errorf("%s: its annotations are %v", a.Alert, a.Annotations)
 		}
 		m := section.FindStringSubmatch(a.Annotations["description"])
-		if m == nil || !bytes.Contains(operations, []byte("## "+m[1]+"\n")) {
+		if m == nil || !strings.Contains(operations, "## "+m[1]+"\n") {
 			t.Errorf("%s: no section of docs/operations.md in %q", a.Alert, a.Annotations["description"])
 		}
 	}
@@ -112,42 +111,103 @@ func TestAlertsHaveTests(t *testing.T) {
 	}
 }
 
-// watchedAs is where an alert finds a field of Stats.
-var watchedAs = map[string]string{
-	"StoreDown": "store_up", "StoreDowns": "store_breaker_opens_total", "SyncLag": "store_sync_lag_seconds", "CallTime": "store_call_duration_seconds",
-	"Overshoot": "overshoot_ratio", "FallbackAllowed": "decisions_total", "FallbackDenied": "decisions_total", "Unknown": "operations_unknown_total",
-	"NotRun": "operations_not_run_total", "Failures": "operations_not_run_total", "Blocked": "blocked_requests_total", "Poisoned": "poisoned_accounts_total",
-	"Rebuilt": "accounts_rebuilt_total", "Dropped": "slices_dropped_total", "Evictions": "evictions_total", "RecallErrors": "recall_errors_total",
-	"Fleet": "fleet_nodes", "InvalidTiers": "invalid_tiers_total", "HooksDropped": "hooks_dropped_total", "LogsDropped": "logs_dropped_total",
+// watch is a row of the table of what to watch in docs/operations.md.
+type watch struct {
+	fields []string // of Stats
+	when   string
+	rules  []string
 }
 
-// What docs/operations.md says to watch is watched: each field of Stats in its
-// table has a metric in some alert.
-func TestAlertsCoverWhatToWatch(t *testing.T) {
-	var exprs strings.Builder
-	for _, a := range readAlerts(t) {
-		exprs.WriteString(a.Expr)
-	}
-	operations, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(operations), "| `Stats` | alert when")
+var unpunctuated = strings.NewReplacer(",", "", ";", "")
+
+func readWhatToWatch(t *testing.T) (rows []watch) {
+	t.Helper()
+	_, table, _ := strings.Cut(readOperations(t), "| `Stats` | alert when | rule |")
 	table, _, _ = strings.Cut(table, "\n\n")
-	fields := regexp.MustCompile("`(?:Total\\.)?([A-Z][A-Za-z]+)`")
-	rows := 0
+	field := regexp.MustCompile("`(?:Total\\.)?([A-Z][A-Za-z]+)`")
 	for row := range strings.Lines(table) {
-		if !strings.HasPrefix(row, "| `") {
+		cells := strings.Split(row, "|")
+		if !strings.HasPrefix(row, "| `") || len(cells) != 6 {
 			continue
 		}
-		rows++
-		for _, m := range fields.FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
-			if metric, known := watchedAs[m[1]]; !known || !strings.Contains(exprs.String(), "hybrid_"+metric) {
-				t.Errorf("no alert looks at Stats.%s, hybrid_%s", m[1], metric)
+		w := watch{when: unpunctuated.Replace(cells[2]), rules: strings.Split(strings.TrimSpace(cells[3]), ", ")}
+		for _, m := range field.FindAllStringSubmatch(cells[1], -1) {
+			w.fields = append(w.fields, m[1])
+		}
+		rows = append(rows, w)
+	}
+	if len(rows) < 15 {
+		t.Fatalf("%d rows in the table of what to watch", len(rows))
+	}
+	return rows
+}
+
+// What docs/operations.md says to watch is watched, and nothing else: each rule is in
+// one row, looks at the metric of a field of it, and has its numbers.
+func TestAlertsAreWhatToWatch(t *testing.T) {
+	shown, rules, told := shownAs(t), map[string]alert{}, map[string]int{}
+	for _, a := range readAlerts(t) {
+		rules[a.Alert] = a
+	}
+	for _, row := range readWhatToWatch(t) {
+		var exprs strings.Builder
+		for _, name := range row.rules {
+			a, there := rules[name]
+			if told[name]++; !there || told[name] > 1 {
+				t.Errorf("the rule %s is there: %t, in %d rows", name, there, told[name])
+			}
+			exprs.WriteString(a.Expr)
+			for _, number := range numbersOf(t, a) {
+				if !slices.ContainsFunc(number, func(words string) bool { return strings.Contains(row.when, " "+words+" ") }) {
+					t.Errorf("%s: none of %q in %q", name, number, row.when)
+				}
+			}
+		}
+		for _, field := range row.fields {
+			metric, _, _ := strings.Cut(shown[field], "{")
+			if metric == "" || !strings.Contains(exprs.String(), "hybrid_"+metric) {
+				t.Errorf("no rule of %v looks at Stats.%s, hybrid_%s", row.rules, field, metric)
 			}
 		}
 	}
-	if rows < 15 {
-		t.Errorf("%d rows in the table of what to watch", rows)
+	for name := range rules {
+		if told[name] == 0 {
+			t.Errorf("%s is not in the table of what to watch", name)
+		}
 	}
+}
+
+var (
+	threshold = regexp.MustCompile(`> (0?\.?[0-9]*[1-9][0-9]*)\b`)
+	window    = regexp.MustCompile(`increase\([a-z_]+\[([0-9]+)m\]\) > [1-9]`)
+)
+
+// numbersOf is what a row must say of a rule, each in one of several words: the
+// threshold, what it is counted over, and how long it lasts. A minute is but for what
+// is rare, and is gone from a window soon.
+func numbersOf(t *testing.T, a alert) (numbers [][]string) {
+	t.Helper()
+	if m := threshold.FindStringSubmatch(a.Expr); m != nil {
+		n, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, []string{fmt.Sprintf("above %.6g s", n), fmt.Sprintf("%.6g ms", 1000*n),
+			fmt.Sprintf("above %.6g %%", 100*n), fmt.Sprintf("more than %.6g", n)})
+	}
+	if m := window.FindStringSubmatch(a.Expr); m != nil {
+		numbers = append(numbers, []string{"in " + m[1] + " min"})
+	}
+	lasts, err := time.ParseDuration(*a.For)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case lasts == 0:
+		numbers = append(numbers, []string{"at once"})
+	case lasts < time.Minute:
+		numbers = append(numbers, []string{fmt.Sprintf("for %.0f s", lasts.Seconds())})
+	case lasts > time.Minute:
+		numbers = append(numbers, []string{fmt.Sprintf("for %.0f min", lasts.Minutes())})
+	}
+	return numbers
 }

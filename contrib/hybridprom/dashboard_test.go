@@ -128,6 +128,7 @@ func TestQueriesAskForWhatThereIs(t *testing.T) {
 	node := newNode(t, server.Addr, func(o *hybrid.Options) { o.StoreTimeout = 20 * time.Millisecond })
 	newLimiter(t, node, "api", hybrid.PerMinute(100), nil)
 	login := newLimiter(t, node, "login", hybrid.PerMinute(100), &hybrid.LimiterOptions{Accuracy: hybrid.Exact})
+	newLimiter(t, node, "trial", hybrid.PerMinute(100), &hybrid.LimiterOptions{Shadow: true})
 	metrics := fresh(t, node)
 	server.Kill()
 	redistest.Eventually(t, "an operation has failed", func() bool {
@@ -151,6 +152,7 @@ func TestQueriesAskForWhatThereIs(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for where, queries := range asked {
+		checkApplies(t, where, strings.Join(queries, "\n"))
 		for _, m := range selector.FindAllStringSubmatch(strings.Join(queries, "\n"), -1) {
 			used[m[1]] = true
 			if !scraped.has(m[1], m[2]) {
@@ -162,6 +164,20 @@ func TestQueriesAskForWhatThereIs(t *testing.T) {
 		if !used[name] && !used[name+"_bucket"] {
 			t.Errorf("nobody looks at %s", name)
 		}
+	}
+}
+
+// checkApplies fails the test if a query takes what would be denied in shadow mode for
+// denials, or a bound that nobody keeps to for one; or if it asks since when Redis is
+// silent where no limiter asks it for anything.
+func checkApplies(t *testing.T, where, queries string) {
+	t.Helper()
+	shadow := strings.Contains(queries, `result="denied"`) || strings.Contains(queries, "== Inf")
+	if shadow && !strings.Contains(queries, `shadow="true"`) {
+		t.Errorf("%s does not know of shadow mode", where)
+	}
+	if strings.Contains(queries, "sync_lag") && !strings.Contains(queries, "count without (limiter, accuracy, on_failure, shadow) (hybrid_limiter_info") {
+		t.Errorf("%s does not know of nodes without limiters", where)
 	}
 }
 

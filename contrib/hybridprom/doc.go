@@ -25,7 +25,7 @@
 //	slice_tokens_total                 tokens admitted from slices
 //	shadowed_requests_total            denied, and allowed in shadow mode
 //	blocked_requests_total             requests that waited for Redis
-//	overshoot_ratio                    bound on what is admitted beyond the limit, now
+//	overshoot_ratio                    bound on what is admitted beyond the limit, now; in shadow mode as if enforced
 //	operations_total                   accounts settled in Redis
 //	operations_not_run_total           that Redis certainly did not execute
 //	operations_unknown_total           that Redis may have executed
@@ -43,11 +43,11 @@
 // Of the node:
 //
 //	store_up                           0 while nobody waits for Redis
-//	store_breaker_opens_total          times that this began
+//	store_outages_total          times that this began
 //	store_calls_total                  round trips with operations
 //	store_call_duration_seconds        their time: a histogram
 //	store_call_operations              operations in one: a histogram
-//	store_sync_lag_seconds             since Redis last answered
+//	store_sync_lag_seconds             since Redis last answered; grows without limiters
 //	operation_failures_total{cause}    operations that failed, by the words of the log
 //	recall_errors_total                failed exchanges of which keys are scarce
 //	max_keys                           bound on the sum of keys
@@ -67,6 +67,10 @@
 //	    +
 //	      sum by (limiter) (rate(hybrid_slice_tokens_total[5m]))
 //	  )
+//
+// Of a limiter in shadow mode, which denies nobody, it is the part that would be:
+// alerts.yml leaves those out. docs/operations.md has the field of Stats for each
+// metric, and its name in hybridotel.
 //
 // # Several nodes
 //

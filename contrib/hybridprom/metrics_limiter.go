@@ -9,7 +9,7 @@ import (
 var decisionMetrics = []metric{
 	{"decisions_total", counter, []string{"limiter", "path", "result"},
 		"Requests that were decided, but for those admitted from slices: these are counted in tokens alone, in slice_tokens_total. " +
-			"In shadow mode the result is what it would have been.",
+			"Those denied by path exact include those that can never pass. In shadow mode the result is what it would have been.",
 		decisions},
 	{"slice_tokens_total", counter, byLimiter,
 		"Tokens admitted from slices. Where each request costs one token, as many requests.",
@@ -21,7 +21,8 @@ var decisionMetrics = []metric{
 		"Requests that waited for Redis.",
 		ofLimiters(func(l *hybrid.LimiterStats) uint64 { return l.Blocked })},
 	{"overshoot_ratio", gauge, byLimiter,
-		"What the fleet may admit beyond the limit now, as a part of the limit. More in an outage; +Inf while the limiter fails open.",
+		"What the fleet may admit beyond the limit now, as a part of the limit. More in an outage; +Inf while the limiter fails open. " +
+			"In shadow mode, which admits everything, the bound as if the limiter were enforced.",
 		ofLimiters(func(l *hybrid.LimiterStats) float64 { return l.Overshoot })},
 	{"limiter_info", gauge, []string{"limiter", "accuracy", "on_failure", "shadow"},
 		"Settings of the limiter; always 1.",

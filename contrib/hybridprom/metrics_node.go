@@ -11,14 +11,14 @@ var storeMetrics = []metric{
 			}
 			return 1
 		})},
-	{"store_breaker_opens_total", counter, nil,
+	{"store_outages_total", counter, nil,
 		"Times that the node stopped waiting for Redis.",
 		ofNode(func(s *hybrid.Stats) uint64 { return s.StoreDowns })},
 	{"store_calls_total", counter, nil,
 		"Calls to Redis that carried operations: round trips.",
 		ofNode(func(s *hybrid.Stats) uint64 { return s.Calls })},
 	{"store_sync_lag_seconds", gauge, nil,
-		"Time since Redis last answered this node. About a second or less when all is well, whatever the traffic.",
+		"Time since Redis last answered this node. About a second or less when all is well, whatever the traffic; it grows while there is no limiter.",
 		ofNode(func(s *hybrid.Stats) float64 { return s.SyncLag.Seconds() })},
 	{"operation_failures_total", counter, []string{"cause"},
 		"Operations that Redis did not execute, or may not have, by the cause that the log names. A cause appears with its first failure.",

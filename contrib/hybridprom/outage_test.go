@@ -31,7 +31,7 @@ func TestOutageIsSeen(t *testing.T) {
 	askAll()
 	well := metrics.scrape()
 	well.want(t, "hybrid_store_up", 1)
-	opens := well["hybrid_store_breaker_opens_total"]
+	opens := well["hybrid_store_outages_total"]
 
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestOutageIsSeen(t *testing.T) {
 	for _, c := range tallies {
 		c.check(t, out)
 	}
-	if got := out["hybrid_store_breaker_opens_total"]; got <= opens {
+	if got := out["hybrid_store_outages_total"]; got <= opens {
 		t.Errorf("the breaker has opened %v times, %v before", got, opens)
 	}
 	out.want(t, `hybrid_overshoot_ratio{limiter="search"}`, math.Inf(1))
