@@ -1,15 +1,14 @@
 package debugui
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/hybridlimit/hybrid"
 )
 
 // chart is a limiter's decisions per second while it was looked at: what was
-// admitted is drawn upwards, what was denied downwards.
+// admitted is drawn upwards, what was denied downwards. In shadow mode that is what
+// would be denied, and passes.
 type chart struct {
 	Since  []number `json:"since"` // seconds before the report, of the look that a point begins with; the oldest first
 	Ages   []number `json:"ages"`  // of the look that it ends with; where nobody looked there is no point
@@ -35,18 +34,16 @@ const mostCharts = 24
 // The mean of a longer time says nothing of its moments, so it is not drawn.
 const longestStep = 5 * time.Second
 
-// busiest returns the limiters that decided most lately.
+// busiest returns the limiters that decided most a second lately, each since its history
+// begins.
 func busiest(h history, most int) map[string]bool {
-	w := h.over(keptFor)
-	list := slices.Clone(w.to.limiters)
-	slices.SortStableFunc(list, func(a, b limiterInfo) int {
-		return cmp.Compare(w.of(b.name, decided), w.of(a.name, decided))
+	return largest(h.last().limiters, most, func(l *limiterInfo) float64 {
+		w := h.of(l.name, keptFor)
+		if w.empty() {
+			return 0
+		}
+		return w.perSecond(w.of(l.name, decided))
 	})
-	names := make(map[string]bool)
-	for _, l := range list[:min(len(list), most)] {
-		names[l.name] = true
-	}
-	return names
 }
 
 func chartOf(l *limiterInfo, h history) *chart {
@@ -57,6 +54,9 @@ func chartOf(l *limiterInfo, h history) *chart {
 	var up, down float64
 	gaps := false
 	for _, w := range h.steps() {
+		if !w.from.knows(l.name) || !w.to.knows(l.name) {
+			continue // it was among those that decided little
+		}
 		if w.seconds() > longestStep.Seconds() {
 			gaps = true
 			continue
@@ -103,7 +103,11 @@ func (c *chart) scale(l *limiterInfo, up, down float64) {
 		c.Line, up = number(rate), max(up, rate)
 	}
 	c.Up, c.Down = rateOf(ceiling(up)), rateOf(ceiling(down))
-	c.Words = "Decisions a second in the last two minutes: at most " + c.Up.Text + " admitted, " + c.Down.Text + " denied"
+	words := " denied"
+	if l.shadow {
+		words = " that would be denied"
+	}
+	c.Words = "Decisions a second in the last two minutes: at most " + c.Up.Text + " admitted, " + c.Down.Text + words
 }
 
 // refill is how many tokens a second one key may use in the long run.

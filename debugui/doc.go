@@ -14,10 +14,14 @@
 // # What it costs
 //
 // Nothing while nobody looks. While somebody does, the node is looked at once a
-// second, whatever the number of viewers: [hybrid.Node.Stats] and, per limiter,
-// [hybrid.Limiter.Denied], which read every key that is in touch with Redis. Two
-// minutes of counts are kept, until nobody has looked for so long. A key's story is one
-// operation in Redis, every two seconds while a page shows it, and charges nothing.
+// second, whatever the number of viewers: [hybrid.Node.Stats] and, for up to 24 limiters
+// that deny most, [hybrid.Limiter.Denied], each of which reads every key that is in touch
+// with Redis. A key's story is one operation in Redis, every two seconds while a page
+// shows it, and charges nothing.
+//
+// Two minutes of counts are kept, of the 96 limiters that decide most, and some seconds
+// of all others. All that is kept, the keys that were listed too, is freed when nobody has
+// looked for two minutes. A limiter that is closed is not held.
 //
 // # Safety
 //
@@ -32,7 +36,13 @@
 // request header, since URLs end up in logs. Names and keys may be any bytes; they are
 // shown as text.
 //
+// # Limits
+//
 // Limiters with a LimitFor are shown with their own limit; a key's story has the key's.
+//
+// A limiter in shadow mode denies nothing. All of its requests count as admitted,
+// "shadowed" is how many of them would be denied, and what the fleet admits has no bound.
+// Its paths, its chart and the list of keys that are denied most say what would be.
 //
 // # Data
 //

@@ -7,10 +7,10 @@ import (
 )
 
 // storyOf tells what is known of a key.
-func storyOf(s *hybrid.KeyState, limiter, key string) *story {
+func storyOf(s *hybrid.KeyState, shadow bool, limiter, key string) *story {
 	one := &story{
-		Limiter: limiter, Key: key, Limit: limitWords(s.Limit), Known: s.Known, Why: s.Why(),
-		Here: factsOf(s), Clock: clock(time.Now()),
+		Limiter: limiter, Key: key, Limit: limitWords(s.Limit), Shadow: shadow, Known: s.Known, Why: s.Why(),
+		Here: factsOf(s, shadow), Clock: clock(time.Now()),
 	}
 	if s.Store != nil {
 		one.Account = accountOf(s)
@@ -21,17 +21,21 @@ func storyOf(s *hybrid.KeyState, limiter, key string) *story {
 }
 
 // factsOf lists what the node knows, in the order in which a request is judged.
-func factsOf(s *hybrid.KeyState) []fact {
+func factsOf(s *hybrid.KeyState, shadow bool) []fact {
+	denied := "denied"
+	if shadow {
+		denied = "that would be denied"
+	}
 	return []fact{
 		{"slice", countOf(s.Slice), sliceNote(s)},
-		{"deny memo", memoOf(s), memoNote(s)},
+		{"deny memo", memoOf(s), memoNote(s, shadow)},
 		{"floor", countOf(round(s.Floor, 3)), floorNote(s)},
 		{"Redis told", countOf(s.ToldFree), "tokens free; full again in " + wait(s.ToldFull, "a moment")},
 		{"next ask", nextOf(s), nextNote(s)},
 		{"owed", countOf(round(s.Owed, 3)), "tokens to be charged with the next settle"},
 		{"fallback", countOf(round(s.Fallback, 3)), "tokens admitted by the failure policy, not charged yet"},
 		{"demand", rateOf(s.Demand), "tokens attempted here lately"},
-		{"denials", rateOf(s.DenialRate), "requests denied here lately"},
+		{"denials", rateOf(s.DenialRate), "requests " + denied + " here lately"},
 	}
 }
 
@@ -56,11 +60,15 @@ func memoOf(s *hybrid.KeyState) figure {
 	return f
 }
 
-func memoNote(s *hybrid.KeyState) string {
-	if s.DeniedCost <= 0 {
+func memoNote(s *hybrid.KeyState, shadow bool) string {
+	switch {
+	case s.DeniedCost <= 0:
 		return "nothing is denied from memory"
+	case shadow:
+		return "tokens at once would be denied from memory, for " + wait(s.DeniedFor, "another moment")
+	default:
+		return "tokens at once are denied from memory, for " + wait(s.DeniedFor, "another moment")
 	}
-	return "tokens at once are denied from memory, for " + wait(s.DeniedFor, "another moment")
 }
 
 func floorNote(s *hybrid.KeyState) string {

@@ -10,31 +10,37 @@ import (
 	"github.com/hybridlimit/hybrid"
 )
 
-// The thresholds are those of docs/operations.md, as far as one node can judge.
+// The thresholds are those of docs/operations.md and of the alerts of contrib/hybridprom,
+// as far as one node can judge: the page says at once what they wait for. Of CallTime it
+// finds nothing, since a node does not tell its StoreTimeout.
 const (
-	lagLimit      = 3 * time.Second // heartbeats come every SyncInterval, or every second
+	lagLimit      = 5 * time.Second // heartbeats come every SyncInterval, or every second
 	flappingIn    = 10 * time.Minute
-	flappingTimes = 3
+	flappingTimes = 10
 	rememberedFor = 5 * time.Minute // an outage that is over
 	fallbackPart  = 0.001
+	lostReplies   = 1 // a minute
 	lostPart      = 0.01
 	blockedPart   = 0.05
-	keysPart      = 0.9
+	keysPart      = 0.8
 	leastRequests = 100 // before parts of them say anything
 )
 
 // redis finds what is wrong with Redis or the way there, although it is not down.
 func (f *findings) redis() {
 	st := &f.last.stats
+	outages := outagesOf(st.StoreEvents, f.last.at)
+	flaps := f.flapping(outages)
 	if st.StoreDown {
 		return // it is the headline
 	}
 	if len(f.last.limiters) > 0 && st.SyncLag > lagLimit {
 		f.add(levelWarn, "Redis last answered this node "+secondsText(st.SyncLag.Seconds())+" ago",
-			"It answers within about a second when all is well. Nobody has needed it since, or the outage is just being noticed.")
+			"A heartbeat is due each second. Redis refuses those of this node, and the log says why, or an outage is just being noticed; on all servers it is one. Floors close, so first requests of keys wait.")
 	}
-	outages := outagesOf(st.StoreEvents, f.last.at)
-	f.pastOutages(outages)
+	if !flaps {
+		f.lastOutage(outages)
+	}
 	if f.wasDown(outages) {
 		return // what the outage has done is no news
 	}
@@ -42,11 +48,11 @@ func (f *findings) redis() {
 		f.add(levelWarn, partText(ratio(float64(n), float64(all)))+" of requests were judged by the failure policy in the last minute, though Redis is up",
 			"Single calls are late or refused. Compare Redis’s latency with Options.StoreTimeout."+f.causes())
 	}
-	if n := f.grew(func(s *hybrid.LimiterStats) uint64 { return s.Unknown }); n > 1 {
+	if n := f.grew(func(s *hybrid.LimiterStats) uint64 { return s.Unknown }); float64(n) > lostReplies*max(1, f.recent.seconds()/60) {
 		f.add(levelWarn, "Replies of Redis were lost in the last minute: "+countText(float64(n))+" operations have an unknown outcome",
 			"A ReadTimeout that is too short, or a proxy in the way. The slices lapse, so less is admitted."+f.causes())
 	}
-	if n := f.grew(func(s *hybrid.LimiterStats) uint64 { return s.NotRun }); float64(n) > lostPart*float64(f.grew(operations)) {
+	if n := f.grew(func(s *hybrid.LimiterStats) uint64 { return s.NotRun }); float64(n) > lostPart*float64(f.grew(operations)+n) {
 		f.add(levelWarn, "Redis did not execute "+countText(float64(n))+" operations in the last minute", "It refuses them, or cannot be reached."+f.causes())
 	}
 	if n := f.nodeGrew(func(s *hybrid.Stats) uint64 { return s.RecallErrors }); n > 0 {
@@ -72,19 +78,25 @@ func (f *findings) causes() string {
 	return " Causes: " + strings.Join(seen, ", ") + "."
 }
 
-// pastOutages tells of outages that are over.
-func (f *findings) pastOutages(list []outage) {
+// flapping finds outages that come again and again, of which the last may go on.
+func (f *findings) flapping(list []outage) bool {
 	times := 0
 	for _, o := range list {
-		if o.Ended != nil && f.last.at.Sub(*o.Ended) < flappingIn {
+		if o.Began != nil && f.last.at.Sub(*o.Began) < flappingIn {
 			times++
 		}
 	}
-	switch {
-	case times >= flappingTimes:
-		f.add(levelWarn, fmt.Sprintf("Redis went away and came back %d times in ten minutes", times),
-			"A StoreTimeout near the round trip, a pool that is too small, or a Redis that has too much to do.")
-	case len(list) > 0 && list[0].Ended != nil && f.last.at.Sub(*list[0].Ended) < rememberedFor:
+	if times <= flappingTimes {
+		return false
+	}
+	f.add(levelWarn, fmt.Sprintf("Redis went away %d times in ten minutes", times),
+		"A StoreTimeout near the round trip, a pool that is too small, or a Redis that has too much to do.")
+	return true
+}
+
+// lastOutage tells of an outage that is over.
+func (f *findings) lastOutage(list []outage) {
+	if len(list) > 0 && list[0].Ended != nil && f.last.at.Sub(*list[0].Ended) < rememberedFor {
 		f.add(levelNote, "Redis was away for "+list[0].Took.Text+", until "+list[0].To+", "+list[0].Ago+": "+list[0].Cause,
 			"What was admitted meanwhile is charged, at most up to the limit.")
 	}
@@ -103,11 +115,14 @@ func (f *findings) unregistered() {
 	for _, l := range f.last.limiters {
 		was, then := f.now.from.stats.Limiters[l.name]
 		if then && was.Fleet == 0 && f.last.stats.Limiters[l.name].Fleet == 0 {
-			f.add(levelWarn, printable(l.name)+" does not know its fleet",
+			f.add(levelWarn, nameOf(l.name)+" does not know its fleet",
 				"Redis refuses to register this server; the log says why. The share of the limit is that of Options.Servers, or all of it.")
 		}
 	}
 }
+
+// limitsHold is what it means that a key is forgotten.
+const limitsHold = " Limits hold, but for a key that is forgotten in an outage: what the policy admitted of it is not charged, one share more."
 
 // keys finds what is wrong with accounts, in the node's memory and in Redis.
 func (f *findings) keys() {
@@ -115,10 +130,10 @@ func (f *findings) keys() {
 	evicted := f.nodeGrew(func(s *hybrid.Stats) uint64 { return s.Evictions })
 	switch {
 	case evicted > 0:
-		f.add(levelWarn, "The node forgets keys, "+rateOf(f.recent.perSecond(evicted)).Text+": more are in use than MaxKeys, "+countText(float64(st.MaxKeys)),
-			"Raise Options.MaxKeys, or it is an attack. Limits hold.")
+		f.add(levelNote, "The node forgets keys, "+rateOf(f.recent.perSecond(evicted)).Text+": more are in use than MaxKeys, "+countText(float64(st.MaxKeys)),
+			"If it lasts, raise Options.MaxKeys, or it is an attack."+limitsHold)
 	case float64(st.Total.Keys) > keysPart*float64(st.MaxKeys):
-		f.add(levelNote, "The node remembers "+partText(ratio(float64(st.Total.Keys), float64(st.MaxKeys)))+" of as many keys as it may", "Beyond MaxKeys it forgets those used least. Limits hold.")
+		f.add(levelNote, "The node remembers "+partText(ratio(float64(st.Total.Keys), float64(st.MaxKeys)))+" of as many keys as it may", "Beyond MaxKeys it forgets those used least."+limitsHold)
 	}
 	if n := f.nodeGrew(func(s *hybrid.Stats) uint64 { return s.Poisoned }); n > 0 {
 		f.add(levelWarn, "Redis refuses single accounts: "+countText(float64(n))+" times in the last minute",
@@ -150,14 +165,15 @@ func (f *findings) users() {
 }
 
 func (f *findings) limiter(l *limiterInfo) {
-	name := printable(l.name)
+	name := nameOf(l.name)
 	if l.shadow {
-		f.add(levelNote, name+" is in shadow mode: it counts denials, and admits everything", "LimiterOptions.Shadow")
+		f.add(levelNote, name+" is in shadow mode: it counts what it would deny, and admits everything", "LimiterOptions.Shadow")
 	}
 	if f.last.stats.StoreDown {
 		return // who waited did so before the outage: nobody waits now
 	}
-	all, waited := f.recent.of(l.name, decided), f.recent.of(l.name, blocked)
+	recent := f.past.of(l.name, recentOf)
+	all, waited := recent.of(l.name, decided), recent.of(l.name, blocked)
 	if l.accuracy != hybrid.Exact && all >= leastRequests && float64(waited) > blockedPart*float64(all) {
 		f.add(levelNote, partText(ratio(float64(waited), float64(all)))+" of the requests of "+name+" wait for Redis",
 			"Its limit is small for its fleet, or most keys are new. Redis’s latency is theirs.")

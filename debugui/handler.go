@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/hybridlimit/hybrid"
@@ -46,7 +48,7 @@ func Handler(node *hybrid.Node, opts *Options) (http.Handler, error) {
 	if o.Name == "" {
 		o.Name, _ = os.Hostname() // without one the page has no name
 	}
-	return newHandler(node, o, func() sample { return lookAt(node) }), nil
+	return newHandler(node, o, func(past history) sample { return lookAt(node, past) }), nil
 }
 
 func invalid(field string, value any, allowed string) error {
@@ -60,9 +62,9 @@ type handler struct {
 	telling chan struct{}
 }
 
-func newHandler(node *hybrid.Node, o Options, look func() sample) *handler {
+func newHandler(node *hybrid.Node, o Options, look func(past history) sample) *handler {
 	h := &handler{node: node, keys: newKeyring(o.ShowKeys), telling: make(chan struct{}, mostStories)}
-	h.sampler = &sampler{look: look, build: func(past history) *report { return build(o.Name, h.keys, past) }}
+	h.sampler = &sampler{look: look, forget: h.keys.forget, build: func(past history) *report { return build(o.Name, h.keys, past) }}
 	return h
 }
 
@@ -109,25 +111,40 @@ const jsonType = "application/json"
 
 // wantsData tells programs from people: by ?format=, else by the Accept header.
 func wantsData(r *http.Request) (bool, error) {
-	switch format := r.URL.Query().Get("format"); format {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil { // what can be read of it is not what was asked
+		return false, problemf(http.StatusBadRequest, "the query cannot be read")
+	}
+	switch query.Get("format") {
 	case "json":
 		return true, nil
 	case "html":
 		return false, nil
 	case "":
+		page, data := accepted(r)
+		return data > page, nil
 	default:
 		return false, problemf(http.StatusBadRequest, "format: allowed json or html")
 	}
-	data := false
-	for accepted := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
-		switch kind, _, _ := mime.ParseMediaType(accepted); kind { // what cannot be read is neither
+}
+
+// accepted returns how much a client likes the page and the data, from 0 to 1. What
+// cannot be read is neither.
+func accepted(r *http.Request) (page, data float64) {
+	for one := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		kind, params, _ := mime.ParseMediaType(one)
+		q := 1.0
+		if text, ok := params["q"]; ok {
+			q, _ = strconv.ParseFloat(text, 64) // what is no number is not wanted
+		}
+		switch kind {
 		case "text/html":
-			return false, nil
+			page = max(page, q)
 		case jsonType:
-			data = true
+			data = max(data, q)
 		}
 	}
-	return data, nil
+	return page, data
 }
 
 // secure sets what every response has: no cache keeps it, no page frames it, and

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hybridlimit/hybrid"
 )
@@ -94,6 +95,12 @@ func TestProgramsGetDataAndPeopleThePage(t *testing.T) {
 		{"/", "nonsense;;; , application/json", jsonType},
 		{"/?format=json", "text/html", jsonType},
 		{"/?format=html", "application/json", "text/html; charset=utf-8"},
+		{"/", "application/json;q=0", "text/html; charset=utf-8"},
+		{"/", "application/json;q=nonsense, */*", "text/html; charset=utf-8"},
+		{"/", "application/json, text/html;q=0.5", jsonType},
+		{"/", "text/html;q=0, application/json;q=0.1", jsonType},
+		{"/", "APPLICATION/JSON", jsonType},
+		{"/", strings.Repeat(",", 10_000), "text/html; charset=utf-8"},
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			resp := send(h, method, c.target, "Accept", c.accept)
@@ -101,6 +108,14 @@ func TestProgramsGetDataAndPeopleThePage(t *testing.T) {
 				t.Errorf("%s %s of who accepts %q: %d, %s, want %s", method, c.target, c.accept, resp.StatusCode, got, c.want)
 			}
 		}
+	}
+}
+
+// A query of which a part cannot be read is no other query.
+func TestQueriesAreReadWhole(t *testing.T) {
+	h := (&script{}).handler()
+	for _, target := range []string{"/?format=json&limiter=%zz", "/?format=json;limiter=api", "/?%", "/?format=xml", "/?format=json%00"} {
+		problemOf(t, send(h, http.MethodGet, target, keyHeader, "ann"), http.StatusBadRequest)
 	}
 }
 
@@ -159,6 +174,10 @@ func TestDataOfABusyLimiter(t *testing.T) {
 		if diff := sum - l.Admitted.Value - l.Denied.Value; diff > 1e-6 || diff < -1e-6 {
 			t.Errorf("the paths make %v, all decisions are %v", sum, l.Admitted.Value+l.Denied.Value)
 		}
+		slice := find(t, l.Counters, "slice_tokens", func(c namedCount) bool { return c.Name == "slice_tokens" })
+		if slice.What != "tokens admitted from slices" || slice.Count.Value <= 0 {
+			t.Errorf("%+v", slice)
+		}
 		memo := find(t, l.Paths, "memo", func(p pathReport) bool { return p.Path == "memo" })
 		if memo.Admitted != nil || memo.Denied.Value < 200 {
 			t.Errorf("memory admitted %v and denied %v", memo.Admitted, memo.Denied)
@@ -178,6 +197,22 @@ func TestDataOfABusyLimiter(t *testing.T) {
 		}
 		if chart := l.Chart; len(chart.Ages) != 1 || chart.Up.Value <= 0 || chart.Down.Value <= 0 || len(chart.Series) != len(paths) {
 			t.Errorf("the chart is %+v", chart)
+		}
+	})
+}
+
+// Not all that Redis is not asked for is memory or slices: what can never fit is denied on
+// the path that asks.
+func TestExactPathSaysWhatRedisIsNotAskedFor(t *testing.T) {
+	inBubble(t, func(w *world) {
+		h := w.handler(nil)
+		none := w.limiter("none", hybrid.PerHour(0), nil)
+		reported(t, h)
+		use(t, none, "ann", 20)
+		time.Sleep(2 * time.Second)
+		p := find(t, reported(t, h).Limiters[0].Paths, "exact", func(p pathReport) bool { return p.Path == "exact" })
+		if p.Denied.Text != "10/s" || !strings.Contains(p.What, "it can never fit, as with a limit of 0") {
+			t.Errorf("%+v, %+v", p, p.Denied)
 		}
 	})
 }

@@ -1,10 +1,14 @@
 package debugui
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/hybridlimit/hybrid"
 )
@@ -58,5 +62,59 @@ func TestHostileKeysAreInertInData(t *testing.T) {
 		if page := bodyOf(t, send(h, http.MethodGet, "/")); strings.Contains(page, "alert(1)") {
 			t.Error("the page itself holds data")
 		}
+	})
+}
+
+// Names may be long and alike: each is shown whole.
+func TestLongNamesAreToldApart(t *testing.T) {
+	inBubble(t, func(w *world) {
+		h := w.handler(nil)
+		for _, end := range []string{"a", "b"} {
+			name := strings.Repeat("\xff", 255) + end
+			use(t, w.limiter(name, hybrid.PerHour(2), &hybrid.LimiterOptions{Accuracy: hybrid.Strict}), "ann", 10)
+		}
+		advance(200)
+		r := reported(t, h)
+		if a, b := r.Limiters[0].Name, r.Limiters[1].Name; a == b || len(a) != 4*255+1 || r.Denied[0].Limiter == r.Denied[1].Limiter {
+			t.Errorf("the limiters are %q and %q, of the keys %q and %q", a, b, r.Denied[0].Limiter, r.Denied[1].Limiter)
+		}
+	})
+}
+
+// Looks at a node that is closed meanwhile, and looks that are given up, harm nobody.
+func TestLooksAtANodeThatCloses(t *testing.T) {
+	inBubble(t, func(w *world) {
+		h := w.handler(nil)
+		api := w.limiter("api", hybrid.PerHour(5), &hybrid.LimiterOptions{Accuracy: hybrid.Strict})
+		use(t, api, "ann", 50)
+		id := reported(t, h).Denied[0].ID
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				for range 20 {
+					reported(t, h)
+					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*200*time.Microsecond)
+					r := httptest.NewRequest(http.MethodGet, "/?format=json", nil).WithContext(ctx)
+					r.Header.Set(keyIDHeader, id)
+					rec := httptest.NewRecorder()
+					h.ServeHTTP(rec, r)
+					if c := rec.Code; c != 200 && c != 404 && c != 503 {
+						t.Errorf("%d: %s", c, rec.Body)
+					}
+					cancel()
+					advance(100)
+				}
+			})
+		}
+		advance(1000)
+		if err := w.node.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		r := reported(t, h)
+		if len(r.Limiters) != 0 || len(r.Denied) != 0 || !strings.Contains(r.Verdict.Summary, "A node that is closed has none") {
+			t.Errorf("of a closed node: %+v", r)
+		}
+		problemOf(t, send(h, http.MethodGet, "/?format=json", keyIDHeader, id), http.StatusNotFound)
 	})
 }

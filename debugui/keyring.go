@@ -60,6 +60,13 @@ func (k *keyring) list(limiter, key string) (id string) {
 	return id
 }
 
+// forget forgets all keys that were listed. Secrets are not kept for nobody.
+func (k *keyring) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.old, k.young, k.turned = nil, map[string]listed{}, time.Now()
+}
+
 // find returns the key that was listed with an id.
 func (k *keyring) find(id string) (listed, bool) {
 	k.mu.Lock()
@@ -94,11 +101,17 @@ func prefix(s string, characters int) string {
 // printable writes any bytes such that they are read as what they are: what cannot
 // be seen, or changes how its neighbours look, is escaped as in Go. It is cut where a
 // page has seen enough of it.
-func printable(s string) string {
+func printable(s string) string { return escaped(s, mostShown) }
+
+// nameOf is printable, of a limiter. Names are never so long that they have to be cut, and
+// two of them would look alike.
+func nameOf(s string) string { return escaped(s, len(s)) }
+
+func escaped(s string, most int) string {
 	var b strings.Builder
 	written := 0
 	for i := 0; i < len(s); written++ {
-		if written == mostShown {
+		if written == most {
 			return b.String() + "…"
 		}
 		r, size := utf8.DecodeRuneInString(s[i:])

@@ -61,7 +61,7 @@ func TestChartsAreBounded(t *testing.T) {
 	}
 	to := s.look()
 	to.at = from.at.Add(interval)
-	r := build("", newKeyring(false), history{from, to})
+	r := build("", newKeyring(false), history{from}.with(to, from.at))
 	charts := 0
 	for i, l := range r.Limiters {
 		if l.Chart != nil {

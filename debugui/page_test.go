@@ -121,6 +121,7 @@ func TestPageInABrowser(t *testing.T) {
 	seeNarrow(b)
 	seeHidden(b)
 	seeInert(b, s)
+	seeNoData(b)
 	if got := b.console(); len(got) != 0 {
 		t.Errorf("the console has %q", got)
 	}
@@ -262,6 +263,17 @@ func seeInert(b *browser, s *service) {
 	b.want("nothing was made of them", `document.querySelectorAll("img").length === 0 && document.scripts.length === 1`)
 	b.do(chromedp.Click(`//button[contains(text(), "onerror")]`))
 	b.wantText("#story .of", hostile[1])
+}
+
+// A proxy that asks who somebody is, with a page and 200, is no server without numbers.
+func seeNoData(b *browser) {
+	b.t.Helper()
+	b.do(runs(`window.real = fetch; window.fetch = async () => new Response("<html>Who are you?</html>", {headers: {"Content-Type": "text/html"}})`))
+	b.wantText("h1", "This server does not answer")
+	b.wantText(".summary", "What is below is of ")
+	b.wantText(".summary", "you are signed out (the answer was 200, and no data)")
+	b.do(runs(`window.fetch = window.real`))
+	b.wantText("h1", "All is well")
 }
 
 // The server goes away: the numbers are old, and the page says so.

@@ -28,9 +28,10 @@ type report struct {
 
 // nodeReport is what all limiters have in common.
 type nodeReport struct {
-	Admitted        figure `json:"admitted"`    // requests a second; of slices tokens
+	Admitted        figure `json:"admitted"`    // requests a second, with those that shadow mode lets pass; of slices tokens
 	Denied          figure `json:"denied"`      // requests a second
 	DeniedPart      figure `json:"denied_part"` // of all
+	Shadowed        figure `json:"shadowed"`    // requests a second that would be denied, and pass in shadow mode
 	OperationsEach  figure `json:"operations_per_request"`
 	Keys            figure `json:"keys"`
 	MaxKeys         figure `json:"max_keys"`
@@ -64,10 +65,12 @@ type limiterReport struct {
 	Bound          string       `json:"bound"`         // the same in words
 	Fleet          figure       `json:"fleet"`
 	Keys           figure       `json:"keys"`
-	Admitted       figure       `json:"admitted"`
+	Admitted       figure       `json:"admitted"`    // a second; in shadow mode all requests
 	LimitsUsed     figure       `json:"limits_used"` // what is admitted here, against what one key may use
-	Denied         figure       `json:"denied"`
+	Denied         figure       `json:"denied"`      // a second; in shadow mode none
 	DeniedPart     figure       `json:"denied_part"`
+	Shadowed       figure       `json:"shadowed"` // a second: would be denied, and pass in shadow mode
+	ShadowedPart   figure       `json:"shadowed_part"`
 	OperationsEach figure       `json:"operations_per_request"`
 	BlockedPart    figure       `json:"blocked_part"` // requests that waited for Redis, of all
 	Paths          []pathReport `json:"paths"`
@@ -75,7 +78,7 @@ type limiterReport struct {
 	Counters       []namedCount `json:"counters"` // since it was made
 }
 
-// pathReport is who decided, and how.
+// pathReport is who decided, and how. In shadow mode what a path denies passes all the same.
 type pathReport struct {
 	Path     string  `json:"path"`
 	What     string  `json:"what"`
@@ -98,10 +101,12 @@ type path struct {
 var paths = []path{
 	{"slice", "in tokens, prepaid", func(s *hybrid.LimiterStats) uint64 { return s.SliceTokens }, nil},
 	{"floor", "far below the limit", func(s *hybrid.LimiterStats) uint64 { return s.FloorAllowed }, nil},
-	{"exact", "Redis was asked", func(s *hybrid.LimiterStats) uint64 { return s.ExactAllowed }, func(s *hybrid.LimiterStats) uint64 { return s.ExactDenied }},
+	{"exact", "Redis was asked, or it can never fit, as with a limit of 0", func(s *hybrid.LimiterStats) uint64 { return s.ExactAllowed }, func(s *hybrid.LimiterStats) uint64 { return s.ExactDenied }},
 	{"memo", "Redis’s last word", nil, func(s *hybrid.LimiterStats) uint64 { return s.MemoDenied }},
 	{"fallback", "failure policy", func(s *hybrid.LimiterStats) uint64 { return s.FallbackAllowed }, func(s *hybrid.LimiterStats) uint64 { return s.FallbackDenied }},
 }
+
+// What the limit says: admitted and denied. What callers get: passed and refused.
 
 func admitted(s *hybrid.LimiterStats) uint64 {
 	return s.SliceTokens + s.FloorAllowed + s.ExactAllowed + s.FallbackAllowed
@@ -110,6 +115,12 @@ func admitted(s *hybrid.LimiterStats) uint64 {
 func denied(s *hybrid.LimiterStats) uint64 { return s.ExactDenied + s.MemoDenied + s.FallbackDenied }
 
 func decided(s *hybrid.LimiterStats) uint64 { return admitted(s) + denied(s) }
+
+func passed(s *hybrid.LimiterStats) uint64 { return admitted(s) + shadowed(s) }
+
+func refused(s *hybrid.LimiterStats) uint64 { return denied(s) - shadowed(s) }
+
+func shadowed(s *hybrid.LimiterStats) uint64 { return min(s.Shadowed, denied(s)) }
 
 func operations(s *hybrid.LimiterStats) uint64 { return s.Operations }
 
@@ -124,7 +135,7 @@ const (
 func build(name string, keys *keyring, h history) *report {
 	now, recent, last := h.over(ratesOf), h.over(recentOf), h.last()
 	r := &report{
-		Name:     printable(name),
+		Name:     nameOf(name),
 		At:       last.at.UTC().Round(time.Millisecond),
 		Clock:    clock(last.at),
 		Rates:    spanOf(now),
@@ -158,9 +169,10 @@ func nodeOf(w window, keysAreShown bool) nodeReport {
 	st := &w.to.stats
 	fleet := st.Total.Fleet
 	return nodeReport{
-		Admitted:       rateOf(w.perSecond(w.all(admitted))),
-		Denied:         rateOf(w.perSecond(w.all(denied))),
-		DeniedPart:     partOf(ratio(float64(w.all(denied)), float64(w.all(decided)))),
+		Admitted:       rateOf(w.perSecond(w.all(passed))),
+		Denied:         rateOf(w.perSecond(w.all(refused))),
+		DeniedPart:     partOf(ratio(float64(w.all(refused)), float64(w.all(decided)))),
+		Shadowed:       rateOf(w.perSecond(w.all(shadowed))),
 		OperationsEach: countOf(ratio(float64(w.all(operations)), float64(w.all(decided)))),
 		Keys:           countOf(st.Total.Keys),
 		MaxKeys:        countOf(st.MaxKeys),
@@ -190,7 +202,7 @@ func limiterOf(l *limiterInfo, w window, h history, charted map[string]bool) lim
 	st := w.to.stats.Limiters[l.name]
 	per := func(c counter) float64 { return float64(w.of(l.name, c)) }
 	r := limiterReport{
-		Name:           printable(l.name),
+		Name:           nameOf(l.name),
 		Ref:            url.QueryEscape(l.name),
 		Limit:          limitWords(l.limit),
 		LimitRate:      rateOf(refill(l.limit)),
@@ -198,14 +210,16 @@ func limiterOf(l *limiterInfo, w window, h history, charted map[string]bool) lim
 		OnFailure:      l.onFailure.String(),
 		Shadow:         l.shadow,
 		WithoutRedis:   withoutRedis(l, st.Fleet),
-		Overshoot:      partOf(st.Overshoot),
-		Bound:          boundWords(st.Overshoot, l.accuracy.Over()),
+		Overshoot:      partOf(l.overshoot(&st)),
+		Bound:          l.bound(&st),
 		Fleet:          fleetOf(st.Fleet),
 		Keys:           countOf(st.Keys),
-		Admitted:       rateOf(w.perSecond(w.of(l.name, admitted))),
-		LimitsUsed:     limitsUsed(w.perSecond(w.of(l.name, admitted)), refill(l.limit)),
-		Denied:         rateOf(w.perSecond(w.of(l.name, denied))),
-		DeniedPart:     partOf(ratio(per(denied), per(decided))),
+		Admitted:       rateOf(w.perSecond(w.of(l.name, passed))),
+		LimitsUsed:     limitsUsed(w.perSecond(w.of(l.name, passed)), refill(l.limit)),
+		Denied:         rateOf(w.perSecond(w.of(l.name, refused))),
+		DeniedPart:     partOf(ratio(per(refused), per(decided))),
+		Shadowed:       rateOf(w.perSecond(w.of(l.name, shadowed))),
+		ShadowedPart:   partOf(ratio(per(shadowed), per(decided))),
 		OperationsEach: countOf(ratio(per(operations), per(decided))),
 		BlockedPart:    partOf(ratio(per(blocked), per(decided))),
 		Counters:       countersOf(&st),
@@ -244,13 +258,13 @@ func (p *path) rate(c counter, limiter string, w window) *figure {
 func countersOf(s *hybrid.LimiterStats) []namedCount {
 	one := func(name, what string, n uint64) namedCount { return namedCount{name, what, countOf(n)} }
 	return []namedCount{
-		one("admitted", "requests, of slices tokens", admitted(s)),
-		one("denied", "requests", denied(s)),
-		one("shadowed", "denied, and allowed in shadow mode", s.Shadowed),
+		one("admitted", "requests, of slices tokens", passed(s)),
+		one("denied", "requests", refused(s)),
+		one("shadowed", "of those admitted: would be denied, and pass in shadow mode", shadowed(s)),
 		one("blocked", "requests that waited for Redis", s.Blocked),
 		one("operations", "accounts settled in Redis", s.Operations),
 		one("granted", "tokens lent to slices", s.Granted),
-		one("used", "tokens of slices that were admitted", s.SliceTokens),
+		one("slice_tokens", "tokens admitted from slices", s.SliceTokens),
 		one("returned", "tokens of slices given back unused", s.Returned),
 		one("recalled", "tokens given back because another server needed them", s.Recalled),
 		one("expired", "tokens of slices that lapsed, or were lost on their way back", s.Expired),
@@ -267,6 +281,7 @@ type deniedReport struct {
 	ID      string `json:"id"` // to ask for its story; for some minutes, and of this process
 	Key     string `json:"key"`
 	Limiter string `json:"limiter"`
+	Shadow  bool   `json:"shadow"` // it would be denied: the limiter lets it pass
 	Rate    figure `json:"denied"` // requests a second
 	Total   figure `json:"total"`  // since it came in touch with Redis
 	Bar     number `json:"bar"`    // its rate in hundredths of the largest
@@ -274,11 +289,16 @@ type deniedReport struct {
 
 func deniedOf(s *sample, keys *keyring) []deniedReport {
 	list := make([]deniedReport, 0, len(s.denied))
+	shadow := make(map[string]bool)
+	for i := range s.limiters {
+		shadow[s.limiters[i].name] = s.limiters[i].shadow
+	}
 	for _, d := range s.denied {
 		list = append(list, deniedReport{
 			ID:      keys.list(d.limiter, d.Key),
 			Key:     keys.show(d.limiter, d.Key),
-			Limiter: printable(d.limiter),
+			Limiter: nameOf(d.limiter),
+			Shadow:  shadow[d.limiter],
 			Rate:    rateOf(d.Rate),
 			Total:   countOf(d.Total),
 			Bar:     number(round(100*ratio(d.Rate, s.denied[0].Rate), 3)),

@@ -30,7 +30,9 @@ func (s *script) look() sample {
 	return one
 }
 
-func (s *script) handler() *handler { return newHandler(nil, Options{Name: "server-1"}, s.look) }
+func (s *script) handler() *handler {
+	return newHandler(nil, Options{Name: "server-1"}, func(history) sample { return s.look() })
+}
 
 func TestNodeIsNotLookedAtWhileNobodyLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +96,7 @@ func TestHistoryIsBounded(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		r := reported(t, h)
-		if n := len(h.sampler.kept); n != 121 {
+		if n := looksKept(h); n != 121 {
 			t.Errorf("%d looks are kept, want those of two minutes", n)
 		}
 		if ages := r.Limiters[0].Chart.Ages; len(ages) != 120 || ages[0] != 119 || ages[119] != 0 {
@@ -102,10 +104,16 @@ func TestHistoryIsBounded(t *testing.T) {
 		}
 		time.Sleep(time.Hour) // nobody looks
 		r = reported(t, h)
-		if n := len(h.sampler.kept); n != 1 || r.Limiters[0].Admitted.Text != none {
+		if n := looksKept(h); n != 1 || r.Limiters[0].Admitted.Text != none {
 			t.Errorf("after an hour %d looks are kept, and %s is admitted", n, r.Limiters[0].Admitted.Text)
 		}
 	})
+}
+
+func looksKept(h *handler) int {
+	h.sampler.mu.Lock()
+	defer h.sampler.mu.Unlock()
+	return len(h.sampler.kept)
 }
 
 // Numbers of a tab that was asleep are averages of the time between, not of a second.

@@ -16,9 +16,10 @@ type story struct {
 	Limiter string        `json:"limiter"`
 	Key     string        `json:"key"` // as lists show it
 	Limit   string        `json:"limit"`
-	Known   bool          `json:"known"` // this node remembers the key
-	Why     string        `json:"why"`   // the next request of one token is allowed or denied
-	Here    []fact        `json:"here"`  // on this node
+	Shadow  bool          `json:"shadow"` // what is denied passes all the same
+	Known   bool          `json:"known"`  // this node remembers the key
+	Why     string        `json:"why"`    // the next request of one token is allowed or denied
+	Here    []fact        `json:"here"`   // on this node
 	Account *accountStory `json:"account"`
 	Missing string        `json:"missing"` // why there is no account
 	Clock   string        `json:"clock"`
@@ -115,7 +116,7 @@ func (h *handler) tell(ctx context.Context, l listed) (*story, error) {
 	case err != nil:
 		return nil, problemf(http.StatusServiceUnavailable, "the key could not be looked up")
 	}
-	return storyOf(&state, printable(l.limiter), h.keys.show(l.limiter, exact.CellKey(l.key))), nil
+	return storyOf(&state, limiter.Shadow(), nameOf(l.limiter), h.keys.show(l.limiter, exact.CellKey(l.key))), nil
 }
 
 func (h *handler) limiter(name string) *hybrid.Limiter {

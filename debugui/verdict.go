@@ -43,7 +43,7 @@ const (
 
 // judge says how a node is. An outage is the headline, else the first warning.
 func judge(h history) verdict {
-	f := findings{recent: h.over(recentOf), now: h.over(ratesOf), last: h.last()}
+	f := findings{past: h, recent: h.over(recentOf), now: h.over(ratesOf), last: h.last()}
 	f.redis()
 	f.keys()
 	f.users()
@@ -79,7 +79,7 @@ func (f *findings) outage(v *verdict) {
 	for i := range f.last.limiters {
 		l := &f.last.limiters[i]
 		v.Callers = append(v.Callers, caller{
-			printable(l.name), l.onFailure.String(), withoutRedis(l, f.last.stats.Limiters[l.name].Fleet),
+			nameOf(l.name), l.onFailure.String(), withoutRedis(l, f.last.stats.Limiters[l.name].Fleet),
 		})
 	}
 }
@@ -102,13 +102,17 @@ func partWords(cause string) string {
 func summary(now, recent window) string {
 	st := &now.to.stats
 	if len(now.to.limiters) == 0 {
-		return "Its limiters will be here as soon as they are made."
+		return "Limiters appear here as soon as they are made. A node that is closed has none."
 	}
 	text := "The first look; rates follow with the next one."
 	if !now.empty() {
 		text = rateOf(now.perSecond(now.all(decided))).Text + " decided"
-		if n := now.all(denied); n > 0 {
-			text += ", " + partText(ratio(float64(n), float64(now.all(decided)))) + " of them denied"
+		all := float64(now.all(decided))
+		if n := now.all(refused); n > 0 {
+			text += ", " + partText(ratio(float64(n), all)) + " of them denied"
+		}
+		if n := now.all(shadowed); n > 0 {
+			text += ", " + partText(ratio(float64(n), all)) + " only let through in shadow mode"
 		}
 		text += "."
 	}
@@ -125,6 +129,7 @@ func summary(now, recent window) string {
 
 // findings looks for what an operator should know.
 type findings struct {
+	past        history
 	now, recent window
 	last        *sample
 	list        []finding

@@ -1,7 +1,11 @@
 package debugui
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +30,7 @@ func looked(change func(st *hybrid.Stats, api *hybrid.LimiterStats, info *limite
 	to.stats.Limiters = map[string]hybrid.LimiterStats{"api": api}
 	to.limiters = []limiterInfo{info}
 	to.stats.Total.Keys = api.Keys
-	return history{from, to}
+	return history{}.with(from, noon).with(to, noon)
 }
 
 func down(at time.Time, cause string) hybrid.StoreEvent {
@@ -45,7 +49,8 @@ func TestWhatAnOperatorReadsFirst(t *testing.T) {
 	}{
 		"nothing": {nil, levelOK, "All is well", ""},
 		"late answers": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.SyncLag = 7 * time.Second },
-			levelWarn, "Redis last answered this node 7 s ago", ""},
+			levelWarn, "Redis last answered this node 7 s ago", "Redis refuses those of this node, and the log says why"},
+		"a late answer": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.SyncLag = 5 * time.Second }, levelOK, "All is well", ""},
 		"single failures": {func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) {
 			api.FallbackAllowed, st.Failures = 300, map[string]uint64{"timeout": 300}
 		}, levelWarn, "2.9 % of requests were judged by the failure policy", "Causes: timeout (300)."},
@@ -55,9 +60,7 @@ func TestWhatAnOperatorReadsFirst(t *testing.T) {
 		"refused": {func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) {
 			api.NotRun, st.Failures = 40, map[string]uint64{"reply OOM": 40, "timeout": 0}
 		}, levelWarn, "Redis did not execute 40 operations", "Causes: reply OOM (40)."},
-		"no marks": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.RecallErrors = 1 }, levelWarn, "which keys are scarce", "sorted sets"},
-		"evictions": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.Evictions = 500 },
-			levelWarn, "forgets keys, 10/s: more are in use than MaxKeys, 1,000", "Raise Options.MaxKeys"},
+		"no marks":  {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.RecallErrors = 1 }, levelWarn, "which keys are scarce", "sorted sets"},
 		"poisoned":  {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.Poisoned = 3 }, levelWarn, "Redis refuses single accounts", "Another program"},
 		"rebuilt":   {func(_ *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) { api.Rebuilt = 1 }, levelWarn, "1 accounts in Redis could not be read", "Another program"},
 		"dropped":   {func(_ *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) { api.Dropped = 5 }, levelWarn, "forgotten 5 slices", "lost data"},
@@ -65,11 +68,8 @@ func TestWhatAnOperatorReadsFirst(t *testing.T) {
 		"slow hook": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.HooksDropped = 1 }, levelWarn, "A hook is too slow", "do not notice"},
 		"slow log":  {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) { st.LogsDropped = 1 }, levelWarn, "The log handler is too slow", "do not notice"},
 		"flapping": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) {
-			for i := range 3 {
-				at := noon.Add(time.Duration(10*i-100) * time.Second)
-				st.StoreEvents = append(st.StoreEvents, down(at, "timeout"), up(at.Add(time.Second)))
-			}
-		}, levelWarn, "went away and came back 3 times", "StoreTimeout"},
+			st.StoreEvents = flaps(11)
+		}, levelWarn, "Redis went away 11 times in ten minutes", "StoreTimeout"},
 		"down": {func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) {
 			st.StoreDown, st.StoreEvents = true, []hybrid.StoreEvent{down(noon.Add(8*time.Second), "no connection")}
 		}, levelBad, "Redis does not answer: no connection", "Since 12:00:08 UTC, for 42 s."},
@@ -87,6 +87,51 @@ func TestWhatAnOperatorReadsFirst(t *testing.T) {
 	}
 }
 
+// flaps are outages of a second that began ten seconds apart, the last in time.
+func flaps(times int) (events []hybrid.StoreEvent) {
+	for i := range times {
+		at := noon.Add(time.Duration(10*(i-times)-20) * time.Second)
+		events = append(events, down(at, "timeout"), up(at.Add(time.Second)))
+	}
+	return events
+}
+
+// Ten in ten minutes are what the alert bears with, and one that goes on is one of them.
+func TestFlappingIsWhatTheAlertSays(t *testing.T) {
+	for n, want := range map[int]bool{10: false, 11: true, 16: true} {
+		for _, lasts := range []bool{false, true} {
+			v := judge(looked(func(st *hybrid.Stats, _ *hybrid.LimiterStats, _ *limiterInfo) {
+				if st.StoreEvents = flaps(n); lasts {
+					st.StoreDown, st.StoreEvents = true, st.StoreEvents[:2*n-1]
+				}
+			}))
+			said := fmt.Sprintf("Redis went away %d times in ten minutes", n)
+			if got := v.Headline == said || slices.ContainsFunc(v.Also, func(f finding) bool { return f.Text == said }); got != want || lasts != v.Down {
+				t.Errorf("%d outages, the last goes on: %t: %+v", n, lasts, v)
+			}
+		}
+	}
+}
+
+// The page and the alerts agree where trouble begins.
+func TestThresholdsAreThoseOfTheAlerts(t *testing.T) {
+	rules, err := os.ReadFile("../contrib/hybridprom/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]float64{
+		`hybrid_store_sync_lag_seconds > (\S+)`: lagLimit.Seconds(), `breaker_opens_total\[10m\]\) > (\S+)`: flappingTimes,
+		`hybrid_max_keys > (\S+)`: keysPart, `(?s)alert: HybridFallbackWhileStoreUp.*?\n +> (\S+)`: fallbackPart,
+		`(?s)alert: HybridStoreErrors.*?\n +> (\S+)`: lostPart, `(?s)alert: HybridSlicesDropped.*?\n +> (\S+)`: lostPart,
+		`(?s)alert: HybridRequestsWait.*?\n +> (\S+)`: blockedPart, `hybrid_operations_unknown_total\[5m\]\)\) \* 60 > (\S+)`: lostReplies,
+	} {
+		m := regexp.MustCompile(name).FindSubmatch(rules)
+		if m == nil || string(m[1]) != fmt.Sprint(value) {
+			t.Errorf("%s: the alert has %q, the page %v", name, m, value)
+		}
+	}
+}
+
 // The counters of a process that has been through much say nothing of now.
 func TestOldTroubleIsNoNews(t *testing.T) {
 	h := looked(nil)
@@ -98,6 +143,7 @@ func TestOldTroubleIsNoNews(t *testing.T) {
 		h[i].stats.Evictions, h[i].stats.Poisoned, h[i].stats.RecallErrors, h[i].stats.LogsDropped, h[i].stats.StoreDowns = 99, 99, 99, 99, 99
 		h[i].stats.StoreEvents = []hybrid.StoreEvent{down(noon.Add(-time.Hour), "timeout"), up(noon.Add(-time.Hour + time.Second))}
 	}
+	h = history{}.with(h[0], noon).with(h[1], noon)
 	if v := judge(h); v.Level != levelOK || len(v.Also) != 0 {
 		t.Errorf("%+v", v)
 	}
@@ -108,14 +154,34 @@ func TestOldTroubleIsNoNews(t *testing.T) {
 
 func TestNotesDoNotAlarm(t *testing.T) {
 	v := judge(looked(func(st *hybrid.Stats, api *hybrid.LimiterStats, info *limiterInfo) {
-		info.shadow, api.Keys, api.Blocked, api.FallbackDenied = true, 950, 900, 200
+		info.shadow, api.Keys, api.Blocked, api.FallbackDenied = true, 820, 900, 200
 		st.StoreEvents = []hybrid.StoreEvent{down(noon.Add(10*time.Second), "timeout"), up(noon.Add(22 * time.Second))}
 	}))
 	if v.Level != levelOK || v.Headline != "All is well" {
 		t.Errorf("%+v", v)
 	}
-	for _, want := range []string{"Redis was away for 12 s, until 12:00:22 UTC, 28 s ago: timeout", "95 % of as many keys", "shadow mode", "wait for Redis"} {
+	for _, want := range []string{"Redis was away for 12 s, until 12:00:22 UTC, 28 s ago: timeout", "82 % of as many keys", "shadow mode", "wait for Redis"} {
 		find(t, v.Also, want, func(f finding) bool { return f.Level == levelNote && strings.Contains(f.Text, want) })
+	}
+}
+
+// Keys that are forgotten are a remark, which names what it costs in an outage.
+func TestForgottenKeysAreARemark(t *testing.T) {
+	for keys, want := range map[int]string{800: "", 820: "82 % of as many keys", 1000: "forgets keys, 10/s: more are in use than MaxKeys, 1,000"} {
+		v := judge(looked(func(st *hybrid.Stats, api *hybrid.LimiterStats, _ *limiterInfo) {
+			if api.Keys = keys; keys == st.MaxKeys {
+				st.Evictions = 500
+			}
+		}))
+		if v.Headline != "All is well" || len(v.Also) != min(len(want), 1) {
+			t.Errorf("%d keys: %+v", keys, v)
+			continue
+		}
+		for _, f := range v.Also {
+			if f.Level != levelNote || !strings.Contains(f.Text, want) || !strings.Contains(f.Do, "Limits hold, but for a key that is forgotten in an outage") {
+				t.Errorf("%d keys: %+v", keys, f)
+			}
+		}
 	}
 }
 

@@ -40,8 +40,25 @@ func periodWords(d time.Duration) string {
 	}
 }
 
-// boundWords says what the fleet may admit beyond the limit now. In an outage that
-// is more than the accuracy says.
+// overshoot is what the fleet may admit beyond the limit now: a limiter in shadow mode
+// denies nothing.
+func (l *limiterInfo) overshoot(st *hybrid.LimiterStats) float64 {
+	if l.shadow {
+		return math.Inf(1)
+	}
+	return st.Overshoot
+}
+
+// bound is the same in words.
+func (l *limiterInfo) bound(st *hybrid.LimiterStats) string {
+	if l.shadow {
+		return "no bound: shadow mode"
+	}
+	return boundWords(st.Overshoot, l.accuracy.Over())
+}
+
+// boundWords says what may be admitted beyond the limit. In an outage that is more than
+// the accuracy says.
 func boundWords(overshoot, over float64) string {
 	switch {
 	case math.IsNaN(overshoot):

@@ -80,8 +80,8 @@ function draw(svg, chart) {
 async function get(query, headers) {
   const url = location.origin + location.pathname + "?" + query; // without a user's name, which fetch refuses
   const answer = await fetch(url, { headers, cache: "no-store", redirect: "error", signal: AbortSignal.timeout(10000) });
-  const body = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(body.error ?? "the answer was " + answer.status);
+  const body = await answer.json().catch(() => null); // it may be a page to sign in on
+  if (!answer.ok || !body) throw new Error(body?.error ?? "the answer was " + answer.status + (answer.ok ? ", and no data" : ""));
   return body;
 }
 
