@@ -95,7 +95,7 @@ func (c *client) run(ctx context.Context, q *quotas) error {
 			c.admitted++
 			continue
 		}
-		c.last, c.retry = q.denier(c.request, res), res.RetryAfter
+		c.last, c.retry = q.all[res.Check].name, res.RetryAfter
 		c.denied[c.last]++
 		if c.retry <= soon {
 			time.Sleep(c.retry)

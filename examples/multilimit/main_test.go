@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/examples/internal/demo"
 )
 
@@ -43,8 +45,8 @@ func TestMultilimit(t *testing.T) {
 	}
 }
 
-// Which limit denied can be told by its number only if no two have the same.
-func TestLimitsCanBeToldApart(t *testing.T) {
+// Which limit denied is known exactly, also where all allow the same number.
+func TestLimitsAreToldApart(t *testing.T) {
 	node, stop, err := demo.OpenNode("multilimit")
 	if err != nil {
 		t.Fatal(err)
@@ -54,12 +56,19 @@ func TestLimitsCanBeToldApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[int64]string{}
 	for _, quota := range q.all {
-		burst := quota.limiter.Limit("any").Burst()
-		if other := seen[burst]; other != "" {
-			t.Errorf("%s and %s both allow %d", other, quota.name, burst)
+		if err := quota.limiter.SetLimit(hybrid.PerDay(2)); err != nil {
+			t.Fatal(err)
 		}
-		seen[burst] = quota.name
+	}
+	for i, quota := range q.all {
+		r := request{user: fmt.Sprint("user ", i), tenant: fmt.Sprint("tenant ", i)}
+		if _, err := quota.limiter.AllowN(t.Context(), quota.key(r), 2); err != nil {
+			t.Fatal(err)
+		}
+		res, err := q.allow(t.Context(), r)
+		if err != nil || res.Allowed || q.all[res.Check].name != quota.name {
+			t.Errorf("%s is used up: %+v, %v, by %s", quota.name, res, err, q.all[res.Check].name)
+		}
 	}
 }

@@ -34,8 +34,7 @@ func newQuotas(node *hybrid.Node) (*quotas, error) {
 		limit hybrid.Limit
 		key   func(request) string
 	}{
-		// No two allow the same number at once: see denier. A day could be a
-		// hybrid.Window as well, which begins at midnight UTC.
+		// A day could be a hybrid.Window as well, which begins at midnight UTC.
 		{"user per second", hybrid.PerSecond(5), ofUser},
 		{"tenant per second", hybrid.PerSecond(8), ofTenant},
 		{"user per day", hybrid.PerDay(12), ofUser},
@@ -51,25 +50,13 @@ func newQuotas(node *hybrid.Node) (*quotas, error) {
 }
 
 // allow asks all limits for one request. If one denies, the others are as if they
-// had not been asked.
+// had not been asked. all[Result.Check] is the limit that the answer is about.
 func (q *quotas) allow(ctx context.Context, r request) (hybrid.Result, error) {
 	checks := make([]hybrid.Check, len(q.all))
 	for i, quota := range q.all {
 		checks[i] = hybrid.Check{Limiter: quota.limiter, Key: quota.key(r)}
 	}
 	return q.node.AllowAll(ctx, checks...)
-}
-
-// denier says which limit a denial is about. The Result is that of the limit that
-// denied, so its Limit tells, as long as no two limits allow the same number. Of
-// two that do, give one a burst that is larger by one: hybrid.Limit.WithBurst.
-func (q *quotas) denier(r request, res hybrid.Result) string {
-	for _, quota := range q.all {
-		if quota.limiter.Limit(quota.key(r)).Burst() == res.Limit {
-			return quota.name
-		}
-	}
-	return fmt.Sprintf("a limit of %d", res.Limit) // it was changed this moment
 }
 
 // used is what Redis says that a request's keys have used of a limit.

@@ -38,9 +38,8 @@ func (p *plans) limitFor(customer string) (hybrid.Limit, bool) {
 	return limit, ok
 }
 
-// move gives a customer another plan. Each node sees it when it settles the customer's
-// key the next time. One that denies does so within an eighth of the time that the
-// limit takes to fill, and 10 s at most; what was used counts on.
+// move gives a customer another plan. It counts for the next request that no slice
+// serves: each node asks limitFor once per SyncInterval and key. What was used counts on.
 func (p *plans) move(customer, plan string) { p.customers.Store(customer, plan) }
 
 // change gives a plan another limit, for all who have it.
