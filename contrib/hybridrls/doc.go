@@ -64,6 +64,12 @@
 // Redis for each. Limits in shadow mode are charged after the others have admitted,
 // and never shown.
 //
+// requests_per_unit is the COUNT of a limit, for the protocol has no burst, and
+// limit_remaining is never more: of "100/h burst 500", 100 remain until 401 are used,
+// and of "100/h burst 10", 10 of 100 at first. duration_until_reset is the time until
+// the whole burst is free. Counts above 4294967295, and what remains of them, are
+// shown as that. The x-ratelimit headers of [Options] are of the burst.
+//
 // The hits of a descriptor are its own hits_addend, else the request's, else 1:
 //
 //   - 0, which only a descriptor can say, looks without charging: OVER_LIMIT if
