@@ -42,6 +42,49 @@ func TestStatusOfOneLimit(t *testing.T) {
 	}
 }
 
+// Clients subtract what remains from the limit: it is never more, whatever the burst.
+func TestStatusOfBursts(t *testing.T) {
+	g := newGateway(t, `
+domain: edge
+rules:
+- {name: below, match: [{key: below}], limit: 100/h burst 10, accuracy: exact}
+- {name: equal, match: [{key: equal}], limit: 100/h burst 100, accuracy: exact}
+- {name: above, match: [{key: above}], limit: 100/h burst 500, accuracy: exact}
+- {name: window, match: [{key: window}], limit: 100/day window, accuracy: exact}
+- {name: nothing, match: [{key: nothing}], limit: 0/s, accuracy: exact}
+- {name: huge, match: [{key: huge}], limit: 8589934592/h burst 9007199254740992, accuracy: exact}
+`, &Options{Headers: true})
+	for _, c := range []struct {
+		key       string
+		hits      uint64
+		limit     uint32
+		remaining uint32
+		headers   string // x-ratelimit-limit and -remaining
+	}{
+		{"below", 1, 100, 9, "10 9"},
+		{"below", 8, 100, 1, "10 1"},
+		{"below", 5, 100, 1, "10 1"}, // denied
+		{"equal", 1, 100, 99, "100 99"},
+		{"above", 1, 100, 100, "500 499"},
+		{"above", 399, 100, 100, "500 100"},
+		{"above", 1, 100, 99, "500 99"},
+		{"above", 99, 100, 0, "500 0"},
+		{"window", 1, 100, 99, "100 99"},
+		{"nothing", 1, 0, 0, "0 0"},
+		{"huge", 1, 1<<32 - 1, 1<<32 - 1, ""}, // refills while it is asked
+	} {
+		resp := g.ask(hits(d(c.key+"=a"), c.hits))
+		st := resp.GetStatuses()[0]
+		if limit, left := st.GetCurrentLimit().GetRequestsPerUnit(), st.GetLimitRemaining(); limit != c.limit || left != c.remaining {
+			t.Errorf("%s after %d: %d remain of %d, want %d of %d", c.key, c.hits, left, limit, c.remaining, c.limit)
+		}
+		h := resp.GetResponseHeadersToAdd()
+		if got := h[0].GetValue() + " " + h[1].GetValue(); c.headers != "" && got != c.headers {
+			t.Errorf("%s after %d: headers of %s, want %s", c.key, c.hits, got, c.headers)
+		}
+	}
+}
+
 // A request that one limit denies is charged in none.
 func TestSeveralDescriptorsAllOrNothing(t *testing.T) {
 	g := newGateway(t, twoLimits, nil)

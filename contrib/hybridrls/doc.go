@@ -45,6 +45,9 @@
 // of token buckets) and ignore (true: limits that come with descriptors count for
 // nothing). Without overrides they count, with the defaults.
 //
+// A file has up to 2 MiB of UTF-8, 1000 domains and 10,000 rules in each. A mistake
+// is told with its line; its lines end with LF, CR or both.
+//
 // # Matching
 //
 // A rule matches a descriptor of as many entries, with the same keys in the same
@@ -63,6 +66,12 @@
 // descriptors have a code alone: to ask for their numbers would cost a call to
 // Redis for each. Limits in shadow mode are charged after the others have admitted,
 // and never shown.
+//
+// requests_per_unit is the COUNT of a limit, for the protocol has no burst, and
+// limit_remaining is never more: of "100/h burst 500", 100 remain until 401 are used,
+// and of "100/h burst 10", 10 of 100 at first. duration_until_reset is the time until
+// the whole burst is free. Counts above 4294967295, and what remains of them, are
+// shown as that. The x-ratelimit headers of [Options] are of the burst.
 //
 // The hits of a descriptor are its own hits_addend, else the request's, else 1:
 //

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // domain reads one document. lines has where the domains before it are named.

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 )
 
 // reader turns a tree of YAML into rules. It takes the tree and not a struct's
 // fields, because every complaint needs its line, and because a tree expands no
 // aliases.
 type reader struct {
+	last     int // line of the text that is not blank
 	problems []string
 	more     int // problems that are not listed
 }
@@ -24,11 +23,15 @@ const mostProblems = 10
 
 // wrong notes a problem with the line that it is in.
 func (rd *reader) wrong(n *yaml.Node, field, format string, args ...any) {
+	rd.note(n.Line, "%s: %s", field, fmt.Sprintf(format, args...)) // a field's name may hold a %
+}
+
+func (rd *reader) note(line int, format string, args ...any) {
 	if len(rd.problems) == mostProblems {
 		rd.more++
 		return
 	}
-	rd.problems = append(rd.problems, fmt.Sprintf("line %d: %s: %s", n.Line, field, fmt.Sprintf(format, args...)))
+	rd.problems = append(rd.problems, fmt.Sprintf("line %d: %s", min(line, rd.last), fmt.Sprintf(format, args...)))
 }
 
 func (rd *reader) summary() string {
@@ -40,73 +43,32 @@ func (rd *reader) summary() string {
 }
 
 // documents reads all documents of a text, one per domain.
-func (rd *reader) documents(text []byte) []domainSpec {
+func (rd *reader) documents(text []byte) (domains []domainSpec) {
+	rd.last = lastLine(text)
 	if !rd.legible(text) {
 		return nil
 	}
-	var domains []domainSpec
+	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	lines := map[string]int{} // where each domain is named
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	for len(domains) <= mostDomains {
+	for err == nil {
 		var doc yaml.Node
-		switch err := dec.Decode(&doc); {
-		case errors.Is(err, io.EOF):
-			if len(domains) == 0 {
-				rd.problems = append(rd.problems, "line 1: domain: missing, allowed one document per domain")
-			}
-			return domains
-		case err != nil:
-			rd.problems = append(rd.problems, notYAML(text, err))
-			return nil
-		}
-		for _, n := range doc.Content { // one
-			domains = append(domains, rd.domain(n, lines))
-		}
-	}
-	rd.problems = append(rd.problems, fmt.Sprintf("more than %d domains", mostDomains))
-	return nil
-}
-
-// legible complains of the first line that no YAML can have, which the parser would
-// not tell the number of.
-func (rd *reader) legible(text []byte) bool {
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		what := ""
-		switch {
-		case !utf8.Valid(line):
-			what = "not UTF-8"
-		case bytes.ContainsFunc(line, isControl):
-			what = "a control character"
-		default:
+		if err = loader.Load(&doc); err != nil || len(doc.Content) == 0 {
 			continue
 		}
-		rd.problems = append(rd.problems, fmt.Sprintf("line %d: not YAML: %s", number, what))
-		return false
+		n := doc.Content[0]
+		if len(domains) == mostDomains {
+			rd.note(n.Line, "domain: more than %d, allowed 1 to %d", mostDomains, mostDomains)
+			return nil
+		}
+		domains = append(domains, rd.domain(n, lines))
 	}
-	return true
-}
-
-// isControl reports control characters but the white space of YAML.
-func isControl(r rune) bool {
-	return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != 0x85
-}
-
-// notYAML words the parser's complaint like ours. It names its line itself, but for
-// the first one, and for an alias of no anchor.
-func notYAML(text []byte, err error) string {
-	s := strings.TrimPrefix(err.Error(), "yaml: ")
-	if line, what, ok := strings.Cut(s, ": "); ok && strings.HasPrefix(line, "line ") {
-		return line + ": not YAML: " + what
+	switch {
+	case !errors.Is(err, io.EOF):
+		rd.notYAML(err)
+	case len(domains) == 0:
+		rd.note(1, "domain: missing, allowed one document per domain")
 	}
-	line := 1
-	if name, ok := strings.CutPrefix(s, "unknown anchor '"); ok {
-		name, _, _ = strings.Cut(name, "'")
-		before, _, _ := bytes.Cut(text, []byte("*"+name))
-		line += bytes.Count(before, []byte("\n"))
-	}
-	return fmt.Sprintf("line %d: not YAML: %s", line, s)
+	return domains
 }
 
 // field is one field of a mapping.

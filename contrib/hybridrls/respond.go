@@ -61,10 +61,13 @@ func statusOf(a *answer) *rlsv3.RateLimitResponse_DescriptorStatus {
 	if a == nil {
 		return &rlsv3.RateLimitResponse_DescriptorStatus{Code: rlsv3.RateLimitResponse_OK}
 	}
+	limit := currentLimit(a.hit.rule.name, a.hit.limit)
 	return &rlsv3.RateLimitResponse_DescriptorStatus{
-		Code:               codeOf(a.result.Allowed),
-		CurrentLimit:       currentLimit(a.hit.rule.name, a.hit.limit),
-		LimitRemaining:     small(a.result.Remaining),
+		Code:         codeOf(a.result.Allowed),
+		CurrentLimit: limit,
+		// The protocol has no burst. More than the limit would be read as less than
+		// nothing used.
+		LimitRemaining:     min(small(a.result.Remaining), limit.GetRequestsPerUnit()),
 		DurationUntilReset: durationpb.New(fields.UntilReset(&a.result)),
 	}
 }

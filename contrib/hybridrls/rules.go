@@ -56,9 +56,10 @@ type settings struct {
 	window bool // of overrides: fixed windows
 }
 
-// Bounds of a rules file and its parts.
+// Bounds of a rules file and its parts. Of text, since the parser takes up to 600 bytes
+// of memory for each byte of what is no rules file, such as a list of commas.
 const (
-	mostText      = 4 << 20
+	mostText      = 2 << 20
 	mostDomains   = 1000
 	mostRules     = 10_000 // of a domain
 	mostEntries   = 32     // of a match
@@ -84,9 +85,6 @@ func Parse(text []byte) (*Rules, error) {
 
 // parse returns the rules of a text, or what is wrong with it.
 func parse(text []byte) (r *Rules, wrong string) {
-	if len(text) > mostText {
-		return nil, fmt.Sprintf("%d bytes, allowed up to %d", len(text), mostText)
-	}
 	rd := &reader{}
 	domains := rd.documents(text)
 	if len(rd.problems) > 0 {

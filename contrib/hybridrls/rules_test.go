@@ -33,6 +33,7 @@ func TestBadFiles(t *testing.T) {
 		{"domain: \"a\\tb\"\noverrides: {}\n", `line 1: domain: "a\tb", allowed no control characters`},
 		{"domain: a\noverrides: {}\n---\ndomain: a\noverrides: {}\n", `line 4: domain: "a" is there twice, first in line 1`},
 		{rule("  limits: 5/s"), "line 7: rules[0].limits: unknown field, allowed name, match, limit, overdraw, accuracy, on_failure, shadow"},
+		{rule("  100%d: 5/s"), `line 7: rules[0]."100%d": unknown field, allowed name`},
 		{rule("  limit: 5/s"), "line 7: rules[0].limit: there twice, first in line 6"},
 		{rule("  accuracy: precise"), `line 7: rules[0].accuracy: "precise", allowed balanced, strict, exact, or within(over, under) with both from 0 to 1`},
 		{rule("  accuracy: within(2, 0)"), `line 7: rules[0].accuracy: "within(2, 0)", allowed`},
@@ -54,7 +55,7 @@ func TestBadFiles(t *testing.T) {
 		{"domain: a\nrules:\n- name: x\n- *b\n", "line 4: not YAML: unknown anchor 'b' referenced"},
 		{"domain: a: b\n", "line 1: not YAML: mapping values are not allowed"},
 		{"domain: a\nrules:\n- name: x\n   match: y\n", "line 4: not YAML: mapping values are not allowed"},
-		{"domain: a\nrules:\n- name: \"x\n  limit: 1/s\n", "not YAML: found unexpected end of stream"},
+		{"domain: a\nrules:\n- name: \"x\n  limit: 1/s\n", "line 3: not YAML: found unexpected end of stream"},
 		{"domain: a\n# \xff\n", "line 2: not YAML: not UTF-8"},
 		{"domain: a\nrules: \x00\n", "line 2: not YAML: a control character"},
 	} {
@@ -156,8 +157,8 @@ func TestReadFileNamesTheFile(t *testing.T) {
 	}
 }
 
-// FuzzParse reads any text: it is refused with a line or the parser's word, or it
-// comes out as rules that a server takes.
+// FuzzParse reads any text: it is refused with a line that it has, or it comes out as
+// rules that a server takes.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"", "---", "domain: a", twoLimits, matchRules, oneRule("limit: 5/s burst 10"), "domain: a\noverrides: {window: true}",
@@ -171,6 +172,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			if !errors.Is(err, ErrInvalidRules) || len(err.Error()) > 10_000 {
 				t.Fatalf("%q: %d bytes of error: %.200v", text, len(err.Error()), err)
+			}
+			if line, _ := lineOf(t, string(text)); line < 1 || line > lineAt(text, len(text)) {
+				t.Fatalf("%q has no such line: %v", text, err)
 			}
 			return
 		}
