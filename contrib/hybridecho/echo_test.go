@@ -1,192 +1,37 @@
 package hybridecho
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 
 	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/httplimit"
+	"github.com/hybridlimit/hybrid/internal/httpsuite"
 )
 
-func serve(c echo.Context) error { return c.String(http.StatusOK, served) }
-
-// limited is an Echo whose routes are all behind a limit.
-func limited(limit echo.MiddlewareFunc) *echo.Echo {
+// What no route matches shares a budget, which is none of a route.
+func TestNoRoute(t *testing.T) {
+	w := httpsuite.NewWorld(t)
 	e := echo.New()
-	e.Use(limit)
-	e.GET("/items/:id", serve)
-	return e
-}
-
-// Requests pass up to the limit; the next one is answered, and nothing after the
-// limit runs.
-func TestPassesAndDenies(t *testing.T) {
-	w := newWorld(t)
-	var after, seen atomic.Int64
-	e := echo.New()
-	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc { // as a log does
-		return func(c echo.Context) error {
-			err := next(c)
-			seen.Store(int64(c.Response().Status))
-			return err
-		}
-	})
-	e.Use(w.limit(w.limiter("api", hybrid.PerHour(2)), nil))
-	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error { after.Add(1); return next(c) }
-	})
-	e.GET("/items/:id", serve)
-	c := w.serve(e)
-	for _, left := range []string{"1", "0"} {
-		a := c.get("/items/1")
-		c.want(a, http.StatusOK, "X-RateLimit-Limit", "2", "X-RateLimit-Remaining", left, "Retry-After", "")
-		if a.body != served {
-			t.Errorf("body %q", a.body)
-		}
-	}
-	a := c.get("/items/1")
-	c.want(a, http.StatusTooManyRequests, "X-RateLimit-Limit", "2", "X-RateLimit-Remaining", "0", "Cache-Control", "no-store")
-	c.wantRetry(a, 30*time.Minute)
-	if a.body != "Too Many Requests\n" {
-		t.Errorf("body %q", a.body)
-	}
-	if after.Load() != 2 || seen.Load() != http.StatusTooManyRequests {
-		t.Errorf("what follows has run %d times, want 2; what precedes has seen the status %d", after.Load(), seen.Load())
-	}
-}
-
-func TestSkipAndCost(t *testing.T) {
-	w := newWorld(t)
-	c := w.serve(limited(w.limit(w.limiter("api", hybrid.PerHour(10)), &httplimit.Options{
-		Skip: func(r *http.Request) bool { return r.Header.Get("X-Probe") != "" },
-		Cost: func(r *http.Request) int64 {
-			n, _ := strconv.ParseInt(Context(r).Param("id"), 10, 64)
-			return n
-		},
-	})))
-	c.want(c.get("/items/11", "X-Probe: yes"), http.StatusOK, "X-RateLimit-Limit", "")
-	c.want(c.get("/items/0"), http.StatusOK, "X-RateLimit-Limit", "")
-	c.want(c.get("/items/7"), http.StatusOK, "X-RateLimit-Remaining", "3")
-	c.want(c.get("/items/4"), http.StatusTooManyRequests)
-	c.want(c.get("/items/11"), http.StatusTooManyRequests, "Retry-After", "") // it can never pass
-	c.want(c.get("/items/3"), http.StatusOK, "X-RateLimit-Remaining", "0")
-	c.want(c.get("/items/-1"), http.StatusInternalServerError)
-}
-
-// Each route has a budget, whatever its paths are; what no route matches shares one.
-func TestRoutes(t *testing.T) {
-	w := newWorld(t)
-	e := limited(w.limit(w.limiter("routes", hybrid.PerHour(2)), &httplimit.Options{Key: httplimit.Pattern()}))
-	e.POST("/items/:id", serve)
-	c := w.serve(e)
-	c.want(c.get("/items/1"), http.StatusOK)
-	c.want(c.get("/items/2"), http.StatusOK)
-	c.want(c.get("/items/3"), http.StatusTooManyRequests)
-	c.want(c.send(http.MethodPost, "/items/1", ""), http.StatusOK, "X-RateLimit-Remaining", "1")
-	c.want(c.get("/nowhere"), http.StatusNotFound, "X-RateLimit-Remaining", "1")
-	c.want(c.get("/elsewhere"), http.StatusNotFound, "X-RateLimit-Remaining", "0")
-	c.want(c.get("/anywhere"), http.StatusTooManyRequests)
-}
-
-type userKey struct{}
-
-// The user is whoever an earlier middleware has left, in Echo's context or in the
-// request's.
-func TestUsers(t *testing.T) {
-	w := newWorld(t)
-	e := echo.New()
-	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			if user := c.Request().Header.Get("X-User"); user != "" {
-				c.Set("user", user)
-				c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), userKey{}, user)))
-			}
-			return next(c)
-		}
-	})
-	l := w.limiter("users", hybrid.PerHour(1))
-	e.GET("/set", serve, w.limit(l, &httplimit.Options{Key: httplimit.Value("user")}))
-	e.GET("/context", serve, w.limit(l, &httplimit.Options{Key: httplimit.Value(userKey{})}))
-	c := w.serve(e)
-	c.want(c.get("/set", "X-User: ann"), http.StatusOK)
-	c.want(c.get("/set", "X-User: ann"), http.StatusTooManyRequests)
-	c.want(c.get("/context", "X-User: ann"), http.StatusTooManyRequests)
-	c.want(c.get("/context", "X-User: bob"), http.StatusOK)
-	c.want(c.get("/set"), http.StatusBadRequest)
-	c.want(c.get("/context"), http.StatusBadRequest)
-}
-
-// A key that fails refuses the request, and says why to the server alone.
-func TestKeyFails(t *testing.T) {
-	w := newWorld(t)
-	secret := errors.New("session 42 has expired")
-	var told error
-	l := w.limiter("api", hybrid.PerHour(1))
-	key := httplimit.KeyFunc(func(*http.Request) (string, error) { return "", secret })
-	e := echo.New()
-	e.GET("/default", serve, w.limit(l, &httplimit.Options{Key: key, NoKey: http.StatusUnauthorized}))
-	e.GET("/own", serve, w.limit(l, &httplimit.Options{Key: key, Failure: func(_ http.ResponseWriter, r *http.Request, err error) {
-		told = err
-		Fail(r, echo.NewHTTPError(http.StatusTeapot, "who are you?"))
-	}}))
-	c := w.serve(e)
-	a := c.get("/default")
-	c.want(a, http.StatusUnauthorized, "X-RateLimit-Limit", "", "Retry-After", "")
-	if a.body != "Unauthorized\n" {
-		t.Errorf("body %q", a.body)
-	}
-	a = c.get("/own")
-	c.want(a, http.StatusTeapot)
-	if a.body != "{\"message\":\"who are you?\"}\n" || !errors.Is(told, httplimit.ErrNoKey) || !errors.Is(told, secret) {
-		t.Errorf("body %q, told %v", a.body, told)
-	}
-}
-
-// A limit that is FailClosed turns requests away while Redis does not answer.
-func TestRedisIsDown(t *testing.T) {
-	w := newWorld(t)
-	e := echo.New()
-	for name, policy := range map[string]hybrid.FailurePolicy{"closed": hybrid.FailClosed, "open": hybrid.FailOpen} {
-		e.GET("/"+name, serve, w.limit(w.limiterWith(name, hybrid.PerHour(1), hybrid.LimiterOptions{OnFailure: policy}), nil))
-	}
-	c := w.serve(e)
-	w.mini.SetError("LOADING Redis is loading the dataset in memory")
-	for range 3 {
-		c.want(c.get("/closed"), http.StatusServiceUnavailable, "Retry-After", "1", "X-RateLimit-Limit", "1")
-		c.want(c.get("/open"), http.StatusOK, "Retry-After", "")
-	}
-}
-
-// What is watched in shadow mode passes; the server is told.
-func TestShadow(t *testing.T) {
-	w := newWorld(t)
-	var told []string
-	shadow := w.limiterWith("api", hybrid.PerHour(1), hybrid.LimiterOptions{Shadow: true})
-	c := w.serve(limited(w.limit(shadow, &httplimit.Options{Shadowed: func(r *http.Request, d httplimit.Decision) {
-		told = append(told, d.Name+" "+Context(r).Param("id"))
-	}})))
-	for _, path := range []string{"/items/1", "/items/2", "/items/3"} {
-		c.want(c.get(path), http.StatusOK, "Retry-After", "")
-	}
-	if got := strings.Join(told, ", "); got != "api 2, api 3" {
-		t.Errorf("told of %q", got)
-	}
+	e.Use(limit(t, w.Limiter("routes", hybrid.PerHour(2)), &httplimit.Options{Key: httplimit.Pattern()}))
+	e.GET("/items/:id", func(echo.Context) error { return nil })
+	c := httpsuite.Listen(t, e)
+	c.Get("/items/1").Want(http.StatusOK, "X-RateLimit-Remaining", "1")
+	c.Get("/nowhere").Want(http.StatusNotFound, "X-RateLimit-Remaining", "1")
+	c.Get("/elsewhere").Want(http.StatusNotFound, "X-RateLimit-Remaining", "0")
+	c.Get("/anywhere").Want(http.StatusTooManyRequests)
 }
 
 // Errors and panics of handlers reach Echo's error handler and its recovery, with
 // the limit's headers, and the request stays charged.
 func TestErrorsAndPanics(t *testing.T) {
-	w := newWorld(t)
+	w := httpsuite.NewWorld(t)
 	var handled []string
 	e := echo.New()
 	e.HTTPErrorHandler = func(err error, c echo.Context) {
@@ -194,74 +39,30 @@ func TestErrorsAndPanics(t *testing.T) {
 		e.DefaultHTTPErrorHandler(err, c)
 	}
 	e.Use(middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: func(_ echo.Context, err error, _ []byte) error { return err }}))
-	e.Use(w.limit(w.limiter("api", hybrid.PerHour(3)), nil))
+	e.Use(limit(t, w.Limiter("api", hybrid.PerHour(3)), nil))
 	e.GET("/error", func(echo.Context) error { return echo.NewHTTPError(http.StatusConflict, "busy") })
 	e.GET("/panic", func(echo.Context) error { panic("oh") })
-	c := w.serve(e)
-	c.want(c.get("/error"), http.StatusConflict, "X-RateLimit-Remaining", "2")
-	c.want(c.get("/panic"), http.StatusInternalServerError, "X-RateLimit-Remaining", "1")
-	c.want(c.get("/error"), http.StatusConflict, "X-RateLimit-Remaining", "0")
-	c.want(c.get("/error"), http.StatusTooManyRequests)
+	c := httpsuite.Listen(t, e)
+	c.Get("/error").Want(http.StatusConflict, "X-RateLimit-Remaining", "2")
+	c.Get("/panic").Want(http.StatusInternalServerError, "X-RateLimit-Remaining", "1")
+	c.Get("/error").Want(http.StatusConflict, "X-RateLimit-Remaining", "0")
+	c.Get("/error").Want(http.StatusTooManyRequests)
 	if got := strings.Join(handled, "; "); got != "code=409, message=busy; oh; code=409, message=busy" {
 		t.Errorf("handled %q", got)
 	}
 }
 
-// Of several limits of one size the one that denies is named, and the others are
-// not charged. Echo's error handler words the denial.
-func TestSeveralLimits(t *testing.T) {
-	w := newWorld(t)
-	user, tenant := w.limiter("user", hybrid.PerHour(2)), w.limiter("tenant", hybrid.PerHour(2))
-	c := w.serve(limited(w.limit(user, &httplimit.Options{
-		Key:     httplimit.Header("X-User"),
-		Headers: httplimit.IETF,
-		More:    []httplimit.Check{{Limiter: tenant, Key: httplimit.Header("X-Tenant")}},
-		Deny: func(_ http.ResponseWriter, r *http.Request, d httplimit.Decision) {
-			Fail(r, echo.NewHTTPError(d.Status, d.Name))
-		},
-	})))
-	c.want(c.get("/items/1", "X-User: ann", "X-Tenant: acme"), http.StatusOK)
-	c.want(c.get("/items/1", "X-User: bob", "X-Tenant: acme"), http.StatusOK)
-	for range 3 {
-		a := c.get("/items/1", "X-User: ann", "X-Tenant: acme")
-		c.want(a, http.StatusTooManyRequests, "RateLimit-Policy", `"tenant";q=2;w=3600`)
-		if a.body != "{\"message\":\"tenant\"}\n" {
-			t.Errorf("body %q", a.body)
-		}
-	}
-	c.want(c.get("/items/1", "X-User: ann", "X-Tenant: other"), http.StatusOK, "RateLimit-Policy", `"user";q=2;w=3600`)
-	c.want(c.get("/items/1", "X-User: ann", "X-Tenant: other"), http.StatusTooManyRequests, "RateLimit-Policy", `"user";q=2;w=3600`)
-}
-
-// A cost that is read from the body leaves the body's values to the handler.
-func TestCostFromTheBody(t *testing.T) {
-	w := newWorld(t)
-	e := echo.New()
-	limit := w.limit(w.limiter("api", hybrid.PerHour(10)), &httplimit.Options{Cost: func(r *http.Request) int64 {
-		n, _ := strconv.ParseInt(r.PostFormValue("rows"), 10, 64)
-		return n
-	}})
-	e.POST("/", func(c echo.Context) error { return c.String(http.StatusOK, c.FormValue("rows")) }, limit)
-	c := w.serve(e)
-	a := c.send(http.MethodPost, "/", "rows=7", "Content-Type: application/x-www-form-urlencoded")
-	c.want(a, http.StatusOK, "X-RateLimit-Remaining", "3")
-	if a.body != "7" {
-		t.Errorf("the handler has read %q rows, want 7", a.body)
-	}
-}
-
 // Handlers get the request's own context, which somebody may keep.
 func TestHandlersGetTheirOwnContext(t *testing.T) {
-	w := newWorld(t)
+	w := httpsuite.NewWorld(t)
 	e := echo.New()
 	e.GET("/", func(c echo.Context) error {
 		if _, ok := c.Request().Context().(*call); ok || Context(c.Request()) != nil {
 			t.Error("the handler has the context of the decision")
 		}
 		return nil
-	}, w.limit(w.limiter("api", hybrid.PerHour(1)), nil))
-	c := w.serve(e)
-	c.want(c.get("/"), http.StatusOK)
+	}, limit(t, w.Limiter("api", hybrid.PerHour(1)), nil))
+	httpsuite.Listen(t, e).Get("/").Want(http.StatusOK)
 	other := httptest.NewRequest(http.MethodGet, "/", nil)
 	if Fail(other, errors.New("nobody hears of this")); Context(other) != nil {
 		t.Error("a request of another server has a context of Echo")
@@ -269,11 +70,11 @@ func TestHandlersGetTheirOwnContext(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	w := newWorld(t)
+	w := httpsuite.NewWorld(t)
 	if limit, err := New(nil, nil); limit != nil || !errors.Is(err, hybrid.ErrInvalidOption) {
 		t.Errorf("without a limiter: %v, want an ErrInvalidOption", err)
 	}
-	if limit, err := New(w.limiter("api", hybrid.PerHour(1)), &httplimit.Options{NoKey: 200}); limit != nil || !errors.Is(err, hybrid.ErrInvalidOption) {
+	if limit, err := New(w.Limiter("api", hybrid.PerHour(1)), &httplimit.Options{NoKey: 200}); limit != nil || !errors.Is(err, hybrid.ErrInvalidOption) {
 		t.Errorf("with a wrong option: %v, want an ErrInvalidOption", err)
 	}
 }

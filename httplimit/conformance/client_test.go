@@ -11,22 +11,23 @@ import (
 
 	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/httplimit"
+	"github.com/hybridlimit/hybrid/internal/httpsuite"
 )
 
 // A client that obeys Retry-After succeeds at its first retry, after as long as
 // it was told and no longer. It would come back after a millisecond on its own.
 func TestRetryingClientSucceeds(t *testing.T) {
 	for _, style := range []httplimit.Headers{httplimit.XRateLimit, httplimit.IETF, httplimit.NoHeaders} {
-		node := newNode(t)
+		w := httpsuite.NewWorld(t)
 		var denials, calls atomic.Int64
-		mw := middleware(t, node, "api", hybrid.Per(2, 2*time.Second), &httplimit.Options{
+		limit := middleware(t, w.Limiter("api", hybrid.Per(2, 2*time.Second)), &httplimit.Options{
 			Headers: style,
 			Deny: func(w http.ResponseWriter, _ *http.Request, d httplimit.Decision) {
 				denials.Add(1)
 				w.WriteHeader(d.Status)
 			},
 		})
-		url := listen(t, mw(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c := httpsuite.Listen(t, limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			calls.Add(1)
 			_, _ = io.WriteString(w, "served")
 		})))
@@ -37,7 +38,7 @@ func TestRetryingClientSucceeds(t *testing.T) {
 		start, waits := time.Now(), 0
 		for range 3 {
 			before, at := denials.Load(), time.Now()
-			resp, err := client.Get(url)
+			resp, err := client.Get(c.URL)
 			if err != nil {
 				t.Fatalf("%v: %v", style, err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/httplimit"
+	"github.com/hybridlimit/hybrid/internal/httpsuite"
 )
 
 // item is what the draft allows in each of the two fields: one item, whose value
@@ -54,16 +55,16 @@ func parse(t testing.TB, lines []string) item {
 
 // Over a real connection, from the first request to the denial.
 func TestFieldsOnTheWire(t *testing.T) {
-	node := newNode(t)
+	w := httpsuite.NewWorld(t)
 	limits := map[string]hybrid.Limit{
 		"api":               hybrid.PerHour(3),
 		`a "name" \ with ~`: hybrid.Window(3, time.Hour),
 		"fast":              hybrid.Per(3, 1500*time.Second).WithBurst(3),
 	}
 	for name, limit := range limits {
-		url := listen(t, middleware(t, node, name, limit, &httplimit.Options{Headers: httplimit.IETF})(served))
+		c := httpsuite.Listen(t, middleware(t, w.Limiter(name, limit), &httplimit.Options{Headers: httplimit.IETF})(served))
 		for left := int64(2); left >= -1; left-- {
-			resp := get(t, url)
+			resp := c.Get("/")
 			now, policy := parse(t, resp.Header["Ratelimit"]), parse(t, resp.Header["Ratelimit-Policy"])
 			if now.name != name || policy.name != name {
 				t.Errorf("%q is called %q and %q", name, now.name, policy.name)
@@ -89,12 +90,12 @@ func TestFieldsOnTheWire(t *testing.T) {
 // Any limit and any name that can be written give fields that can be read, and
 // a client that spreads what remains over t keeps to the limit.
 func TestFieldsOfAnyLimit(t *testing.T) {
-	node := newNode(t)
+	world := httpsuite.NewWorld(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 300 {
 		limit := anyLimit(rng)
 		name := fmt.Sprintf("%d %s", i, anyName(rng))
-		h := middleware(t, node, name, limit, &httplimit.Options{Headers: httplimit.IETF})(served)
+		h := middleware(t, world.Limiter(name, limit), &httplimit.Options{Headers: httplimit.IETF})(served)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 		now, policy := parse(t, w.Header()["Ratelimit"]), parse(t, w.Header()["Ratelimit-Policy"])

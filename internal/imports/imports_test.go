@@ -49,6 +49,7 @@ var readsClock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc"
 
 // forTests must not be compiled into a program that uses the library.
 var forTests = []string{
+	module + "/internal/httpsuite",
 	module + "/internal/ledger",
 	module + "/internal/modelcheck",
 	module + "/internal/redistest",
@@ -195,6 +196,7 @@ func TestViolationsAreFound(t *testing.T) {
 		{"hybrid.go", miniredis + "/v2"},
 		{"hybrid.go", "testing/synctest"},
 		{"httplimit/a.go", module + "/internal/redistest"},
+		{"contrib/hybridgin/a.go", module + "/internal/httpsuite"},
 		{"contrib/prom/a.go", miniredis + "/v2/server"},
 		{"contrib/prom/a.go", rapid},
 	} {

@@ -31,7 +31,13 @@ func Mini(t testing.TB) *miniredis.Miniredis {
 // MiniClient returns a client of a fresh miniredis.
 func MiniClient(t testing.TB) *redis.Client {
 	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Addr: Mini(t).Addr()})
+	return ClientOf(t, Mini(t))
+}
+
+// ClientOf returns a client of a miniredis, until the test ends.
+func ClientOf(t testing.TB, m *miniredis.Miniredis) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: m.Addr()})
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
