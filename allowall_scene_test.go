@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
-
 	"github.com/hybridlimit/hybrid/internal/oracle"
 	"github.com/hybridlimit/hybrid/slice"
 )
@@ -84,14 +81,12 @@ func (s *scene) anyLost() bool {
 
 // join adds a node and its limiters.
 func (s *scene) join() {
-	way := &link{f: s.fleet, conns: map[*linkConn]bool{}}
-	rdb := redis.NewClient(&redis.Options{Addr: anyAddr, Dialer: way.dial,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
+	way := s.link(s.rtt)
 	opts, err := (&Options{Logger: quiet(), Servers: s.pact.nodes}).withDefaults()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	n := newNode(&losses{&tracedStore{Store: s.storeOf(rdb), f: s.fleet, node: len(s.fleet.nodes)}, s}, opts)
+	n := newNode(&losses{&tracedStore{Store: s.storeOf(way.Client(s.t)), f: s.fleet, node: len(s.fleet.nodes)}, s}, opts)
 	var limiters []*Limiter
 	for i, m := range s.terms {
 		l, err := n.Limiter(nameOf(i), m.limit, &LimiterOptions{Accuracy: m.acc, OnFailure: s.policy})
@@ -101,7 +96,7 @@ func (s *scene) join() {
 		limiters = append(limiters, l)
 	}
 	s.limiters = append(s.limiters, limiters)
-	s.rdbs, s.fleet.nodes = append(s.rdbs, rdb), append(s.fleet.nodes, n)
+	s.fleet.nodes = append(s.fleet.nodes, n)
 	s.links, s.gone = append(s.links, way), append(s.gone, false)
 }
 
@@ -118,13 +113,13 @@ func (s *scene) perform(allow allower) {
 	for _, c := range s.calls {
 		time.Sleep(c.gap)
 		if way := s.links[1+c.node]; c.fault != none {
-			way.inject(c.fault)
+			way.Inject(c.fault)
 		}
 		pending.Go(func() { s.call(c, allow) })
 	}
 	pending.Wait()
 	for _, way := range s.links {
-		way.mend()
+		way.Mend()
 	}
 	time.Sleep(5 * time.Second) // settles without a reply are given up, breakers close
 	for _, n := range s.fleet.nodes[1:] {
@@ -139,13 +134,6 @@ func (s *scene) perform(allow allower) {
 	for i, m := range s.terms {
 		s.checkTerm(i, m)
 	}
-}
-
-// mend takes back faults that no settle has met.
-func (l *link) mend() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.faults = nil
 }
 
 func (s *scene) call(c jointCall, allow allower) {

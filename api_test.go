@@ -379,7 +379,7 @@ func TestStoreEventsAreLoggedOnceAndHooked(t *testing.T) {
 	}
 	inBubble(t, setup, func(f *fleet) {
 		allow(t, f.lims[0], "k", 1)
-		f.links[0].cut(true)
+		f.links[0].Cut(true)
 		for range 100 {
 			time.Sleep(5 * time.Millisecond)
 			if r := allow(t, f.lims[0], "other", 1); !r.Allowed {
@@ -389,7 +389,7 @@ func TestStoreEventsAreLoggedOnceAndHooked(t *testing.T) {
 		if !f.nodes[0].Stats().StoreDown {
 			t.Error("half a second without Redis, and the store is not down")
 		}
-		f.links[0].cut(false)
+		f.links[0].Cut(false)
 		time.Sleep(3 * time.Second)
 		synctest.Wait() // the hook has returned
 		if s := f.nodes[0].Stats(); s.StoreDown || s.StoreDowns != 1 {

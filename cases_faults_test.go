@@ -33,14 +33,14 @@ func exactlyOnce(f *fleet, faults ...fault) {
 	f.everyone(2, 20*time.Millisecond, "k", 1)
 	for i := range 3 {
 		for j, kind := range faults {
-			f.links[(i+3*j)%len(f.links)].inject(kind)
+			f.links[(i+3*j)%len(f.links)].Inject(kind)
 		}
 		f.everyone(40, 300*time.Millisecond, "k", 1)
 		f.meetFaults()
 	}
 	met := 0
 	for _, l := range f.links {
-		met += l.hits()
+		met += l.Hits()
 	}
 	if met != 3*len(faults) {
 		f.t.Errorf("%d settles met a fault, want %d", met, 3*len(faults))
@@ -61,7 +61,7 @@ func exactlyOnce(f *fleet, faults ...fault) {
 func (f *fleet) meetFaults() {
 	for node, l := range f.links {
 		for range 10 {
-			if !l.waits() {
+			if !l.Waits() {
 				break
 			}
 			f.ask(node, "k", 1)

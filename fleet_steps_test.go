@@ -73,7 +73,6 @@ func (f *fleet) exhaust(key string, cost int64) (admitted int) {
 // state is how a key stands in the store, by a limit.
 func (f *fleet) state(key string, l Limit) slice.Grant {
 	f.t.Helper()
-	f.setClock()
 	st := &slice.Settle{Account: f.account(key), Rule: l.Rule()}
 	f.truth.Settle(context.Background(), []*slice.Settle{st})
 	if st.Outcome != slice.Ran {
@@ -85,7 +84,6 @@ func (f *fleet) state(key string, l Limit) slice.Grant {
 // ttl is how long the store will remember a key; 0 if it does not know it.
 func (f *fleet) ttl(key string) time.Duration {
 	f.t.Helper()
-	f.setClock()
 	d, err := f.admin.PTTL(context.Background(), f.account(key)).Result()
 	switch {
 	case err != nil:
@@ -100,7 +98,7 @@ func (f *fleet) ttl(key string) time.Duration {
 func (f *fleet) flush() {
 	f.t.Helper()
 	for i, n := range f.nodes {
-		if err := n.Flush(context.Background()); err != nil && f.links[i].sound() {
+		if err := n.Flush(context.Background()); err != nil && f.links[i].Sound() {
 			f.t.Errorf("Flush: %v", err)
 		}
 	}

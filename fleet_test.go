@@ -7,12 +7,10 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/hybridlimit/hybrid/exact"
 	"github.com/hybridlimit/hybrid/internal/oracle"
@@ -26,11 +24,10 @@ type fleet struct {
 	mini  *miniredis.Miniredis // nil on a real Redis
 	nodes []*Node
 	lims  []*Limiter
-	rdbs  []*redis.Client
-	links []*link       // each node's way to the store
-	gone  []bool        // nodes that were killed or left
-	truth *exact.Store  // sees the store as it is, without faults or delays
-	admin *redis.Client // of truth
+	links []*redistest.Link // each node's way to the store
+	gone  []bool            // nodes that were killed or left
+	truth *exact.Store      // sees the store as it is, without faults or delays
+	admin *redis.Client     // of truth
 	rtt   func() time.Duration
 	skew  time.Duration // of the store's clock against the nodes'
 	addr  string        // of a real Redis; empty: mini
@@ -61,17 +58,15 @@ type fleetSetup struct {
 	rtt     func() time.Duration // default 600 µs
 	skew    time.Duration        // how far the store's clock is ahead of the nodes'
 	addr    string               // of a real Redis; empty: an embedded one
-	client  func(*redis.Options)
 }
 
 // inBubble runs a test of a fleet in virtual time and closes the fleet.
 func inBubble(t *testing.T, setup fleetSetup, test func(f *fleet)) {
 	t.Helper()
-	redistest.NeedMini(t)
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, setup)
+	redistest.InBubble(t, func(t *testing.T, mini *miniredis.Miniredis) {
+		f := newFleet(t, setup, mini)
 		test(f)
-		f.close()
+		f.leaveAll()
 	})
 }
 
@@ -83,36 +78,27 @@ func onRedis(t *testing.T, setup fleetSetup, test func(f *fleet)) {
 	setup.addr = redistest.Start(t).Addr
 	setup.options.StoreTimeout = orDefault(setup.options.StoreTimeout, time.Second)
 	if setup.rtt == nil {
-		setup.rtt = func() time.Duration { return 0 }
+		setup.rtt = undelayed
 	}
-	f := newFleet(t, setup)
+	f := newFleet(t, setup, nil)
 	test(f)
-	f.close()
+	f.leaveAll()
 }
 
-func newFleet(t *testing.T, setup fleetSetup) *fleet {
-	f := &fleet{t: t, rtt: setup.rtt, skew: setup.skew, addr: setup.addr,
+// undelayed is the round trip of a link that adds nothing.
+func undelayed() time.Duration { return 0 }
+
+func newFleet(t *testing.T, setup fleetSetup, mini *miniredis.Miniredis) *fleet {
+	f := &fleet{t: t, mini: mini, rtt: setup.rtt, skew: setup.skew, addr: setup.addr,
 		requests: map[string][]oracle.Request{}, admitted: map[string][]oracle.Admission{},
 		verdicts: map[verdict][]int64{}, settling: map[string]int{}}
-	if f.addr == "" {
-		f.mini = miniredis.NewMiniRedis()
-		f.setClock()
-		f.mini.ClockTTL(true)
-	}
-	if f.rtt == nil {
-		f.rtt = func() time.Duration { return 600 * time.Microsecond }
-	}
-	f.admin = redis.NewClient(&redis.Options{Addr: anyAddr, Dialer: f.dial})
+	f.admin = f.link(undelayed).Client(t)
 	f.truth = f.storeOf(f.admin)
 	for range orDefault(setup.nodes, 20) {
 		f.add(setup)
 	}
 	return f
 }
-
-// anyAddr stands for the embedded store. An address that is no name needs no
-// look-up, which would leave the bubble.
-const anyAddr = "127.0.0.1:6379"
 
 func (f *fleet) storeOf(rdb *redis.Client) *exact.Store {
 	f.t.Helper()
@@ -126,16 +112,7 @@ func (f *fleet) storeOf(rdb *redis.Client) *exact.Store {
 // add makes one more node.
 func (f *fleet) add(setup fleetSetup) *Node {
 	f.t.Helper()
-	way := &link{f: f, conns: map[*linkConn]bool{}}
-	// Asking for maintenance notifications holds a mutex while a connection is
-	// made, and virtual time stands still while somebody waits for a mutex.
-	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	opts := &redis.Options{Addr: anyAddr, Dialer: way.dial, MaintNotificationsConfig: quiet}
-	if setup.client != nil {
-		setup.client(opts)
-	}
-	rdb := redis.NewClient(opts)
-	f.rdbs = append(f.rdbs, rdb)
+	way := f.link(f.rtt)
 	if setup.options.Logger == nil {
 		setup.options.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
@@ -143,7 +120,7 @@ func (f *fleet) add(setup fleetSetup) *Node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	n := newNode(&tracedStore{Store: f.storeOf(rdb), f: f, node: len(f.nodes)}, full)
+	n := newNode(&tracedStore{Store: f.storeOf(way.Client(f.t)), f: f, node: len(f.nodes)}, full)
 	l, err := n.Limiter("api", setup.limit, &setup.limiter)
 	if err != nil {
 		f.t.Fatal(err)
@@ -158,7 +135,7 @@ func (f *fleet) leave(node int) {
 	f.gone[node] = true
 	n, way := f.nodes[node], f.links[node]
 	f.ending.Go(func() {
-		if err := n.Close(); err != nil && way.sound() {
+		if err := n.Close(); err != nil && way.Sound() {
 			f.t.Errorf("Close: %v", err)
 		}
 	})
@@ -167,21 +144,9 @@ func (f *fleet) leave(node int) {
 // kill ends a node as a crash does: the store hears nothing of it any more.
 func (f *fleet) kill(node int) {
 	f.gone[node] = true
-	f.links[node].cut(true)
+	f.links[node].Cut(true)
 	n := f.nodes[node]
 	f.ending.Go(func() { _ = n.Close() }) // ends its goroutines; it reaches nobody
-}
-
-func (f *fleet) close() {
-	f.leaveAll()
-	for _, rdb := range f.rdbs {
-		_ = rdb.Close() // the node leaves it to whoever made it
-	}
-	_ = f.admin.Close()
-	if f.mini != nil {
-		time.Sleep(2 * time.Second) // a client that could not dial tries each second, until it sees that it is closed
-		f.mini.Close()
-	}
 }
 
 // ask sends one request to a node and notes the answer.

@@ -56,7 +56,7 @@ func TestHooksThatMisbehave(t *testing.T) {
 // flap takes the store away and brings it back, while requests come.
 func (f *fleet) flap() {
 	for _, down := range []bool{true, false} {
-		f.links[0].cut(down)
+		f.links[0].Cut(down)
 		for i := 0; i < 2000 && f.nodes[0].Stats().StoreDown != down; i++ {
 			start := time.Now()
 			r := f.ask(0, fmt.Sprint("key ", i%7), 2000/10)

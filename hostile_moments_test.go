@@ -213,11 +213,11 @@ func (f *fleet) trouble(rng *rand.Rand, end time.Time) {
 		way := f.links[rng.IntN(len(f.links))]
 		switch rng.IntN(4) {
 		case 0:
-			way.cut(true)
+			way.Cut(true)
 			time.Sleep(time.Duration(rng.Int64N(int64(200 * time.Millisecond))))
-			way.cut(false)
+			way.Cut(false)
 		default:
-			way.inject([]fault{refused, cutBefore, cutAfter, swallowed}[rng.IntN(4)])
+			way.Inject([]fault{refused, cutBefore, cutAfter, swallowed}[rng.IntN(4)])
 		}
 	}
 }

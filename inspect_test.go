@@ -119,7 +119,7 @@ func TestInspectInAnOutage(t *testing.T) {
 			lims = append(lims, l)
 		}
 		time.Sleep(time.Second)
-		f.links[0].cut(true)
+		f.links[0].Cut(true)
 		// Whether the call is on its way when the connection breaks is a matter of luck.
 		if s := inspect(t, lims[0], "k"); s.Store != nil || s.StoreDown || s.StoreCause != "timeout" && s.StoreCause != "connection closed" ||
 			s.Why() != "Undecided: Redis would be asked, and did not answer just now ("+s.StoreCause+"); if it does not, FailLocal allows it." {
@@ -142,7 +142,7 @@ func TestInspectInAnOutage(t *testing.T) {
 				t.Errorf("%v admitted by the policy, want %v", s.Fallback, want)
 			}
 		}
-		f.links[0].cut(false)
+		f.links[0].Cut(false)
 		f.untilUp(0)
 		time.Sleep(3 * time.Second)
 		if s := inspect(t, lims[0], "k"); s.Fallback != 0 || s.StoreDown || s.Store == nil || s.Store.Used < 35 {
@@ -159,7 +159,7 @@ func TestInspectTellsOfSettles(t *testing.T) {
 			f.ask(0, "k", 1)
 			time.Sleep(5 * time.Millisecond)
 		}
-		f.links[0].inject(swallowed)
+		f.links[0].Inject(swallowed)
 		flushed := make(chan error)
 		go func() { flushed <- f.nodes[0].Flush(ctx) }()
 		time.Sleep(time.Millisecond)
@@ -235,14 +235,14 @@ func TestInspectFailsAsItSays(t *testing.T) {
 		if _, err := l.Inspect(ctx, strings.Repeat("k", longestKey+1)); !errors.Is(err, ErrInvalidKey) {
 			t.Errorf("a key that is too long: %v", err)
 		}
-		f.links[0].inject(swallowed)
+		f.links[0].Inject(swallowed)
 		start := time.Now()
 		if s := inspect(t, l, "k"); s.Store != nil || s.StoreCause != "timeout" || time.Since(start) != f.nodes[0].opts.StoreTimeout {
 			t.Errorf("a store that does not answer: %+v after %v", s, time.Since(start))
 		}
 		soon, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
-		f.links[0].inject(swallowed)
+		f.links[0].Inject(swallowed)
 		if _, err := l.Inspect(soon, "k"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a context that ends meanwhile: %v", err)
 		}

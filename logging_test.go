@@ -200,7 +200,7 @@ func flapping(t *testing.T, handle func(), after func(f *fleet)) {
 	inBubble(t, setup, func(f *fleet) {
 		for range 3 {
 			for _, down := range []bool{true, false} {
-				f.links[0].cut(down)
+				f.links[0].Cut(down)
 				for range 300 {
 					start := time.Now()
 					allow(t, f.lims[0], "k", 1)

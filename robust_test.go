@@ -169,7 +169,7 @@ func TestEvictionMintsNothingInAnOutage(t *testing.T) {
 	inBubble(t, setup, func(f *fleet) {
 		l := f.lims[0]
 		time.Sleep(time.Second)
-		f.links[0].cut(true)
+		f.links[0].Cut(true)
 		admitted := 0
 		for i := range 50 {
 			admitted += admittedOf(t, l, "k", 11, 1)
@@ -181,7 +181,7 @@ func TestEvictionMintsNothingInAnOutage(t *testing.T) {
 		if admitted > 10 {
 			t.Errorf("%d admitted of a key of 10 per hour", admitted)
 		}
-		f.links[0].cut(false)
+		f.links[0].Cut(false)
 		time.Sleep(3 * time.Second)
 	})
 }

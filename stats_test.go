@@ -55,8 +55,8 @@ func TestFailuresByCause(t *testing.T) {
 		faults := map[fault]string{refused: "reply LOADING", cutBefore: "connection closed", swallowed: "timeout"}
 		for kind, cause := range faults {
 			before := f.nodes[0].Stats().Failures[cause]
-			f.links[0].inject(kind)
-			for i := 0; f.links[0].waits(); i++ {
+			f.links[0].Inject(kind)
+			for i := 0; f.links[0].Waits(); i++ {
 				allow(t, f.lims[0], fmt.Sprint(cause, i), 1)
 			}
 			time.Sleep(3 * time.Second)
@@ -64,9 +64,9 @@ func TestFailuresByCause(t *testing.T) {
 				t.Errorf("no %q: %v", cause, f.nodes[0].Stats().Failures)
 			}
 		}
-		f.links[0].cut(true)
+		f.links[0].Cut(true)
 		f.untilDown(0)
-		f.links[0].cut(false)
+		f.links[0].Cut(false)
 		f.untilUp(0)
 		time.Sleep(3 * time.Second)
 		st := f.nodes[0].Stats()
@@ -135,9 +135,9 @@ func TestStatsTellsTheLatestOutages(t *testing.T) {
 			}
 			const outages = 20
 			for range outages {
-				f.links[0].cut(true)
+				f.links[0].Cut(true)
 				f.untilDown(0)
-				f.links[0].cut(false)
+				f.links[0].Cut(false)
 				f.untilUp(0)
 				time.Sleep(time.Second)
 			}
@@ -194,10 +194,10 @@ func TestOvershoot(t *testing.T) {
 			}
 		}
 		check("while all is well", nil)
-		f.links[0].cut(true)
+		f.links[0].Cut(true)
 		f.untilDown(0)
 		check("in an outage", map[FailurePolicy]float64{FailLocal: 1, FailOpen: math.Inf(1)})
-		f.links[0].cut(false)
+		f.links[0].Cut(false)
 		f.untilUp(0)
 		check("afterwards", nil)
 	})
@@ -232,7 +232,7 @@ func TestStatsOfCalls(t *testing.T) {
 		if p := st.CallTime.Quantile(0.99); p < 0.0005 || p > 0.001 || math.Abs(st.CallTime.Sum/float64(st.Calls)-0.0006) > 1e-5 {
 			t.Errorf("calls take %v s at the 99th percentile, %v in all: %v", p, st.CallTime.Sum, st.CallTime)
 		}
-		f.links[0].cut(true)
+		f.links[0].Cut(true)
 		f.untilDown(0)
 		before := f.nodes[0].Stats().SyncLag
 		time.Sleep(time.Hour)

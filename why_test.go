@@ -29,7 +29,7 @@ func TestWhyIsTrue(t *testing.T) {
 				s := inspect(t, f.lims[0], key)
 				seen.check(t, seed, &s, allow(t, f.lims[0], key, 1))
 			}
-			f.links[0].cut(false)
+			f.links[0].Cut(false)
 			time.Sleep(3 * time.Second)
 		})
 	}
@@ -119,7 +119,7 @@ func anyKeyOf(rng *rand.Rand) string {
 func (f *fleet) anything(rng *rand.Rand, limits []Limit) {
 	key, l := fmt.Sprint("k", rng.IntN(3)), f.lims[rng.IntN(len(f.lims))]
 	check := func(err error) {
-		if err != nil && f.links[0].sound() {
+		if err != nil && f.links[0].Sound() {
 			f.t.Error(err)
 		}
 	}
@@ -145,15 +145,15 @@ func (f *fleet) anything(rng *rand.Rand, limits []Limit) {
 	case 12:
 		check(l.SetLimit(limits[rng.IntN(len(limits))]))
 	case 13:
-		f.links[0].inject([]fault{refused, cutBefore, cutAfter, swallowed}[rng.IntN(4)])
+		f.links[0].Inject([]fault{refused, cutBefore, cutAfter, swallowed}[rng.IntN(4)])
 	case 14:
-		f.links[0].cut(true)
+		f.links[0].Cut(true)
 		for range rng.IntN(60) {
 			allow(f.t, f.lims[0], key, 1)
 			time.Sleep(5 * time.Millisecond)
 		}
 	case 15:
-		f.links[0].cut(false)
+		f.links[0].Cut(false)
 		time.Sleep(time.Duration(rng.Int64N(int64(2 * time.Second))))
 	}
 }

@@ -1,30 +1,19 @@
 package debugui
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/internal/redistest"
 )
-
-// The client's own log of broken connections is what some tests ask for.
-func init() { logging.Disable() }
 
 var silent = slog.New(slog.DiscardHandler)
 
@@ -37,29 +26,21 @@ type world struct {
 
 func inBubble(t *testing.T, test func(w *world)) {
 	t.Helper()
-	redistest.NeedMini(t)
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, mini: miniredis.NewMiniRedis()}
-		w.mini.ClockTTL(true)
-		rdb := redis.NewClient(&redis.Options{
-			Addr:                     "127.0.0.1:6379", // no name, whose look-up would leave the bubble
-			Dialer:                   w.dial,
-			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-		})
+	redistest.InBubble(t, func(t *testing.T, mini *miniredis.Miniredis) {
+		w := &world{t: t, mini: mini}
 		var err error
-		if w.node, err = hybrid.New(rdb, &hybrid.Options{Logger: silent}); err != nil {
+		if w.node, err = hybrid.New(redistest.NewLink(mini.Dial).Client(t), &hybrid.Options{Logger: silent}); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { _ = w.node.Close() }) // some tests have broken its Redis
 		test(w)
-		_ = w.node.Close() // some tests have broken its Redis
-		_ = rdb.Close()
-		time.Sleep(2 * time.Second) // a client that could not dial tries each second, until it sees that it is closed
-		w.mini.Close()
 	})
 }
 
-// breakRedis makes each call fail, as a server that is starting does; "" mends it.
-func (w *world) breakRedis(reply string) { w.mini.SetError(reply) }
+// breakRedis makes each call fail, as a server that is starting does.
+func (w *world) breakRedis() { w.mini.SetError(redistest.Loading) }
+
+func (w *world) mendRedis() { w.mini.SetError("") }
 
 func (w *world) limiter(name string, l hybrid.Limit, opts *hybrid.LimiterOptions) *hybrid.Limiter {
 	w.t.Helper()
@@ -139,51 +120,4 @@ func find[T any](t testing.TB, list []T, what string, is func(T) bool) T {
 	}
 	t.Fatalf("no %s in %+v", what, list)
 	panic("unreachable")
-}
-
-func (w *world) dial(context.Context, string, string) (net.Conn, error) {
-	conn, err := w.mini.Dial()
-	if err != nil {
-		return nil, err
-	}
-	c := &pipe{Conn: conn, queue: make(chan []byte, 1024), closed: make(chan struct{})}
-	go c.pass()
-	return c, nil
-}
-
-// pipe is a connection with a buffer, as networks have it: without one, a client
-// that writes many calls waits for a server that waits to write its first reply.
-type pipe struct {
-	net.Conn
-	queue  chan []byte
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (c *pipe) pass() {
-	for {
-		select {
-		case p := <-c.queue:
-			if _, err := c.Conn.Write(p); err != nil {
-				return // whoever reads finds out
-			}
-		case <-c.closed:
-			return
-		}
-	}
-}
-
-func (c *pipe) Write(p []byte) (int, error) {
-	time.Sleep(600 * time.Microsecond) // a call takes some time
-	select {
-	case c.queue <- bytes.Clone(p):
-		return len(p), nil
-	case <-c.closed:
-		return 0, net.ErrClosed
-	}
-}
-
-func (c *pipe) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
 }

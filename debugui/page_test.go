@@ -199,7 +199,7 @@ func seeTyped(b *browser) {
 // Redis goes and comes back, while somebody looks.
 func seeOutage(b *browser, s *service) {
 	b.t.Helper()
-	s.mini.SetError("LOADING Redis is loading the dataset in memory")
+	s.mini.SetError(redistest.Loading)
 	b.wantText("h1", "Redis does not answer")
 	b.want("it is the page that alarms", `document.body.dataset.level === "bad" && document.title === "Down · server-1"`)
 	b.wantText(".word", "Down")

@@ -29,7 +29,7 @@ func TestOutageIsShownAndItsEnd(t *testing.T) {
 		if r := traffic(5); r.Verdict.Level != levelOK || r.Store.Down || !r.Store.Quiet || !r.Store.Unfailed {
 			t.Fatalf("before it: %+v", r.Verdict)
 		}
-		w.breakRedis("LOADING Redis is loading the dataset in memory")
+		w.breakRedis()
 		r := traffic(10)
 		if r.Verdict.Level != levelBad || !strings.HasSuffix(r.Verdict.Headline, "reply LOADING") || r.Store.State != "does not answer" || r.Store.SyncLag.Value < 9 {
 			t.Fatalf("in it: %+v, %+v", r.Verdict, r.Store)
@@ -46,7 +46,7 @@ func TestOutageIsShownAndItsEnd(t *testing.T) {
 				t.Errorf("%s: %v admitted, %v denied, %s", l.Name, fallback.Admitted.Value, fallback.Denied.Value, l.Bound)
 			}
 		}
-		w.breakRedis("")
+		w.mendRedis()
 		r = traffic(5)
 		if r.Verdict.Level != levelOK || r.Store.Down || len(r.Verdict.Also) == 0 || !strings.Contains(r.Verdict.Also[0].Text, "Redis was away for") {
 			t.Errorf("after it: %+v", r.Verdict)

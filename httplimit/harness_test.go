@@ -1,22 +1,13 @@
 package httplimit
 
 import (
-	"bytes"
-	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/internal/redistest"
@@ -25,58 +16,32 @@ import (
 // world is a node on an embedded Redis, in the virtual time of a synctest
 // bubble, which begins at midnight UTC.
 type world struct {
-	t     *testing.T
-	mini  *miniredis.Miniredis
-	rdb   *redis.Client
-	node  *hybrid.Node
-	delay atomic.Int64 // ns, of each call to Redis
-	more  []*world     // further nodes on the same Redis
+	t    *testing.T
+	mini *miniredis.Miniredis
+	link *redistest.Link // to mini
+	node *hybrid.Node
 }
 
 func inBubble(t *testing.T, test func(w *world)) {
 	t.Helper()
-	redistest.NeedMini(t)
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, mini: miniredis.NewMiniRedis()}
-		w.delay.Store(int64(600 * time.Microsecond)) // with none, waits would end a rounding after the whole second
-		w.mini.ClockTTL(true)
-		w.start()
-		test(w)
-		for _, one := range append(w.more, w) {
-			_ = one.node.Close() // some tests have broken its Redis
-			_ = one.rdb.Close()
-		}
-		time.Sleep(2 * time.Second) // a client that could not dial tries each second, until it sees that it is closed
-		w.mini.Close()
-	})
+	redistest.InBubble(t, func(t *testing.T, mini *miniredis.Miniredis) { test(newWorld(t, mini)) })
 }
 
-func (w *world) start() {
-	w.t.Helper()
-	w.rdb = redis.NewClient(&redis.Options{
-		Addr:                     "127.0.0.1:6379", // no name, whose look-up would leave the bubble
-		Dialer:                   w.dial,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
+func newWorld(t *testing.T, mini *miniredis.Miniredis) *world {
+	t.Helper()
+	w := &world{t: t, mini: mini, link: redistest.NewLink(mini.Dial)}
 	var err error
-	if w.node, err = hybrid.New(w.rdb, &hybrid.Options{Logger: silent}); err != nil {
-		w.t.Fatal(err)
+	if w.node, err = hybrid.New(w.link.Client(t), &hybrid.Options{Logger: silent}); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// another is one more node on the same Redis.
-func (w *world) another() *world {
-	w.t.Helper()
-	other := &world{t: w.t, mini: w.mini}
-	other.start()
-	w.more = append(w.more, other)
-	return other
+	t.Cleanup(func() { _ = w.node.Close() }) // some tests have broken its Redis
+	return w
 }
 
 var silent = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // breakRedis makes each call fail, as a server that is starting does.
-func (w *world) breakRedis() { w.mini.SetError("LOADING Redis is loading the dataset in memory") }
+func (w *world) breakRedis() { w.mini.SetError(redistest.Loading) }
 
 func (w *world) limiter(name string, l hybrid.Limit, opts *hybrid.LimiterOptions) *hybrid.Limiter {
 	w.t.Helper()
@@ -155,53 +120,4 @@ func wantStatus(t *testing.T, resp *http.Response, status int, headers ...string
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-}
-
-// dial connects to the embedded Redis.
-func (w *world) dial(context.Context, string, string) (net.Conn, error) {
-	conn, err := w.mini.Dial()
-	if err != nil {
-		return nil, err
-	}
-	c := &pipe{Conn: conn, delay: &w.delay, queue: make(chan []byte, 1024), closed: make(chan struct{})}
-	go c.pass()
-	return c, nil
-}
-
-// pipe is a connection with a buffer, as networks have it: without one, a client
-// that writes many calls waits for a server that waits to write its first reply.
-type pipe struct {
-	net.Conn
-	delay  *atomic.Int64
-	queue  chan []byte
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (c *pipe) pass() {
-	for {
-		select {
-		case p := <-c.queue:
-			if _, err := c.Conn.Write(p); err != nil {
-				return // whoever reads finds out
-			}
-		case <-c.closed:
-			return
-		}
-	}
-}
-
-func (c *pipe) Write(p []byte) (int, error) {
-	time.Sleep(time.Duration(c.delay.Load()))
-	select {
-	case c.queue <- bytes.Clone(p):
-		return len(p), nil
-	case <-c.closed:
-		return 0, net.ErrClosed
-	}
-}
-
-func (c *pipe) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
 }

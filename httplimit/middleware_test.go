@@ -166,7 +166,7 @@ func TestClientsThatDoNotWait(t *testing.T) {
 		api := w.limiter("api", hybrid.PerHour(100), &hybrid.LimiterOptions{Accuracy: hybrid.Exact})
 		h := w.serve(api, nil)
 		wantStatus(t, call(h), http.StatusOK) // connections are made
-		w.delay.Store(int64(10 * time.Millisecond))
+		w.link.RTT(func() time.Duration { return 10 * time.Millisecond })
 		left, leave := context.WithCancel(ctx)
 		time.AfterFunc(time.Millisecond, leave)
 		resp := call(h, func(r *http.Request) { *r = *r.WithContext(left) })

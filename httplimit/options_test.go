@@ -14,7 +14,7 @@ import (
 func TestMistakesAreRefused(t *testing.T) {
 	inBubble(t, func(w *world) {
 		api, dup := w.strict("api", hybrid.PerHour(10)), w.strict("ümläut", hybrid.PerHour(10))
-		stranger := w.another().strict("stranger", hybrid.PerHour(1))
+		stranger := newWorld(w.t, w.mini).strict("stranger", hybrid.PerHour(1))
 		key := func(k Key) *Options { return &Options{Key: k} }
 		names := func(n Names) *Options { return &Options{Names: n} }
 		for _, c := range []struct {

@@ -1,20 +1,13 @@
 package hybridgrpc
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -27,9 +20,6 @@ import (
 	"github.com/hybridlimit/hybrid/internal/redistest"
 )
 
-// The client's own log of broken connections is what some tests ask for.
-func init() { logging.Disable() }
-
 var (
 	silent = slog.New(slog.DiscardHandler)
 	ctx    = context.Background()
@@ -40,48 +30,26 @@ var (
 type world struct {
 	t      *testing.T
 	mini   *miniredis.Miniredis
-	rdb    *redis.Client
 	node   *hybrid.Node
-	delay  atomic.Int64 // ns, of each call to Redis
-	remote net.Addr     // where the server sees calls come from
-	echo   *echo        // what the servers run
-	stops  []func()     // of servers and connections
+	remote net.Addr // where the server sees calls come from
+	echo   *echo    // what the servers run
 }
 
 func inBubble(t *testing.T, test func(w *world)) {
 	t.Helper()
-	redistest.NeedMini(t)
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, mini: miniredis.NewMiniRedis(), echo: &echo{}, remote: &net.TCPAddr{IP: net.IPv4(203, 0, 113, 9), Port: 1234}}
-		w.delay.Store(int64(600 * time.Microsecond)) // with none, waits would end a rounding after the whole second
-		w.mini.ClockTTL(true)
-		w.start()
-		test(w)
-		for i := len(w.stops) - 1; i >= 0; i-- {
-			w.stops[i]()
+	redistest.InBubble(t, func(t *testing.T, mini *miniredis.Miniredis) {
+		w := &world{t: t, mini: mini, echo: &echo{}, remote: &net.TCPAddr{IP: net.IPv4(203, 0, 113, 9), Port: 1234}}
+		var err error
+		if w.node, err = hybrid.New(redistest.NewLink(mini.Dial).Client(t), &hybrid.Options{Logger: silent}); err != nil {
+			t.Fatal(err)
 		}
-		_ = w.node.Close() // some tests have broken its Redis
-		_ = w.rdb.Close()
-		time.Sleep(2 * time.Second) // a client that could not dial tries each second, until it sees that it is closed
-		w.mini.Close()
+		t.Cleanup(func() { _ = w.node.Close() }) // some tests have broken its Redis
+		test(w)
 	})
-}
-
-func (w *world) start() {
-	w.t.Helper()
-	w.rdb = redis.NewClient(&redis.Options{
-		Addr:                     "127.0.0.1:6379", // no name, whose look-up would leave the bubble
-		Dialer:                   w.dial,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
-	var err error
-	if w.node, err = hybrid.New(w.rdb, &hybrid.Options{Logger: silent}); err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 // breakRedis makes each call fail, as a server that is starting does.
-func (w *world) breakRedis() { w.mini.SetError("LOADING Redis is loading the dataset in memory") }
+func (w *world) breakRedis() { w.mini.SetError(redistest.Loading) }
 
 func (w *world) mendRedis() { w.mini.SetError("") }
 
@@ -139,7 +107,8 @@ func (w *world) connect(server []grpc.ServerOption, dial ...grpc.DialOption) *ca
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.stops = append(w.stops, srv.Stop, func() { _ = cc.Close() })
+	w.t.Cleanup(srv.Stop)
+	w.t.Cleanup(func() { _ = cc.Close() })
 	return &caller{cc}
 }
 
@@ -230,53 +199,4 @@ func wantFields(t *testing.T, md metadata.MD, fields ...string) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-}
-
-// dial connects to the embedded Redis.
-func (w *world) dial(context.Context, string, string) (net.Conn, error) {
-	conn, err := w.mini.Dial()
-	if err != nil {
-		return nil, err
-	}
-	c := &pipe{Conn: conn, delay: &w.delay, queue: make(chan []byte, 1024), closed: make(chan struct{})}
-	go c.pass()
-	return c, nil
-}
-
-// pipe is a connection with a buffer, as networks have it: without one, a client
-// that writes many calls waits for a server that waits to write its first reply.
-type pipe struct {
-	net.Conn
-	delay  *atomic.Int64
-	queue  chan []byte
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (c *pipe) pass() {
-	for {
-		select {
-		case p := <-c.queue:
-			if _, err := c.Conn.Write(p); err != nil {
-				return // whoever reads finds out
-			}
-		case <-c.closed:
-			return
-		}
-	}
-}
-
-func (c *pipe) Write(p []byte) (int, error) {
-	time.Sleep(time.Duration(c.delay.Load()))
-	select {
-	case c.queue <- bytes.Clone(p):
-		return len(p), nil
-	case <-c.closed:
-		return 0, net.ErrClosed
-	}
-}
-
-func (c *pipe) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
 }

@@ -41,7 +41,7 @@ func TestHistogramsAreTheNodes(t *testing.T) {
 		api := w.limiter("api", hybrid.PerMinute(600), &hybrid.LimiterOptions{Accuracy: hybrid.Exact})
 		var calls, operations uint64 // as the second reader adds them up
 		for _, delay := range []time.Duration{300 * time.Microsecond, 3 * time.Millisecond, 40 * time.Millisecond, 2 * time.Second} {
-			w.delay.Store(int64(delay))
+			w.link.RTT(func() time.Duration { return delay })
 			w.ask(api, "k", 30, 100*time.Millisecond)
 			for range 2 {
 				delta := readers[1].read()

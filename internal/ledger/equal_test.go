@@ -3,20 +3,18 @@ package ledger_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"reflect"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"pgregory.net/rapid"
 
 	"github.com/hybridlimit/hybrid/exact"
 	"github.com/hybridlimit/hybrid/internal/ledger"
+	"github.com/hybridlimit/hybrid/internal/redistest"
 	"github.com/hybridlimit/hybrid/slice"
 	"github.com/hybridlimit/hybrid/syncer"
 )
@@ -30,7 +28,7 @@ func TestStoreEqualsExact(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		history := drawHistory(rt)
 		wrong := ""
-		synctest.Test(t, func(*testing.T) { wrong = runBoth(history) })
+		redistest.InBubble(t, func(t *testing.T, mini *miniredis.Miniredis) { wrong = runBoth(t, mini, history) })
 		if wrong != "" {
 			rt.Fatal(wrong)
 		}
@@ -51,16 +49,10 @@ type pair struct {
 var ctx = context.Background()
 
 // runBoth returns the first difference, if there is one.
-func runBoth(history []step) string {
-	p := &pair{mem: ledger.NewStore(), mini: miniredis.NewMiniRedis(), ends: map[int64]bool{}}
-	defer p.mini.Close()
-	p.mini.ClockTTL(true)
-	p.rdb = redis.NewClient(&redis.Options{
-		Addr:                     "127.0.0.1:6379", // no name, whose look-up would leave the bubble
-		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return p.mini.Dial() },
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
-	defer p.rdb.Close()
+func runBoth(t *testing.T, mini *miniredis.Miniredis, history []step) string {
+	link := redistest.NewLink(mini.Dial)
+	link.RTT(func() time.Duration { return 0 }) // memory answers at once, too
+	p := &pair{mem: ledger.NewStore(), mini: mini, rdb: link.Client(t), ends: map[int64]bool{}}
 	var err error
 	if p.exact, err = exact.New(p.rdb, nil); err != nil {
 		return err.Error()
