@@ -212,6 +212,42 @@ func TestShadow(t *testing.T) {
 	})
 }
 
+// Nor does another limit hide what a trial would have denied. The headers are those of
+// the limit that the server is told of.
+func TestShadowBesideLimitsThatAreEnforced(t *testing.T) {
+	inBubble(t, func(w *world) {
+		for i, c := range []struct {
+			limit hybrid.Limit
+			cost  int64
+			told  int // of 8
+			last  string
+		}{
+			{hybrid.PerHour(0), 1, 8, `"trial";r=0`},
+			{hybrid.PerHour(100), 60, 7, `"trial";r=40;t=1440`},
+		} {
+			enforced := w.strict(fmt.Sprint("enforced ", i), hybrid.PerHour(8))
+			trial := w.limiter(fmt.Sprint("trial ", i), c.limit, &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
+			told := 0
+			h := w.serve(enforced, &Options{Key: Fixed("k"), Headers: IETF,
+				Shadowed: func(_ *http.Request, d Decision) {
+					if told++; d.Limiter != trial || d.Status != http.StatusOK || !d.Result.Shadowed {
+						t.Errorf("told %+v", d)
+					}
+				},
+				More: []Check{{Limiter: trial, Name: "trial", Cost: func(*http.Request) int64 { return c.cost }}},
+			})
+			for range 7 {
+				wantStatus(t, call(h), http.StatusOK)
+			}
+			wantStatus(t, call(h), http.StatusOK, "RateLimit", c.last, "Retry-After", "")
+			wantStatus(t, call(h), http.StatusTooManyRequests, "RateLimit", fmt.Sprintf(`"enforced %d";r=0;t=450`, i), "Retry-After", "450")
+			if counted := w.node.Stats().Limiters[trial.Name()].Shadowed; told != c.told || counted != uint64(told) {
+				t.Errorf("%v: told of %d requests, counted %d; want %d", c.limit, told, counted, c.told)
+			}
+		}
+	})
+}
+
 func TestDenyHandler(t *testing.T) {
 	inBubble(t, func(w *world) {
 		opts := &Options{Name: "public name", Key: Fixed("k"), Deny: func(w http.ResponseWriter, _ *http.Request, d Decision) {

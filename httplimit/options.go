@@ -25,8 +25,8 @@ type Options struct {
 
 	// More are further limits that a request must pass: per day beside per
 	// second, per tenant beside per user. All are charged or none. The limit that
-	// denied describes the response, or the tightest one if all admit. The limiters
-	// must be of one node.
+	// denied describes the response; else one that only shadow mode let pass, or the
+	// tightest one. The limiters must be of one node.
 	More []Check
 
 	Headers Headers // how responses show the limit; default XRateLimit

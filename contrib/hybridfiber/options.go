@@ -27,8 +27,8 @@ type Options struct {
 	Name string
 
 	// More are further limits that a request must pass. All are charged or none. The
-	// limit that denied describes the response, or the tightest one if all admit. The
-	// limiters must be of one node.
+	// limit that denied describes the response; else one that only shadow mode let pass,
+	// or the tightest one. The limiters must be of one node.
 	More []Check
 
 	Headers httplimit.Headers // how responses show the limit; default httplimit.XRateLimit

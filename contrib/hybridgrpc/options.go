@@ -35,7 +35,8 @@ type ServerOptions struct {
 
 	// More are further limits that a call must pass: per day beside per second, per
 	// tenant beside per user. All are charged or none. The limit that denied is that of
-	// the answer, or the tightest one if all admit. Their limiters must be of the same node.
+	// the answer; else one that only shadow mode let pass, or the tightest one. Their
+	// limiters must be of the same node.
 	More []Check
 
 	// Messages says whether what a client sends on a stream is charged; default

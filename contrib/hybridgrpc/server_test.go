@@ -181,6 +181,31 @@ func TestShadow(t *testing.T) {
 	})
 }
 
+// Nor does a tighter limit hide what a trial would have denied.
+func TestShadowBesideALimitThatIsEnforced(t *testing.T) {
+	inBubble(t, func(w *world) {
+		trial := w.limiter("trial", hybrid.PerHour(100), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
+		told := 0
+		c := w.serve(w.strict("enforced", hybrid.PerHour(8)), &ServerOptions{
+			More: []Check{{Limiter: trial, Cost: func(context.Context, Call) int64 { return 60 }}},
+			Shadowed: func(_ context.Context, d Decision) {
+				if told++; d.Limiter != trial || d.Name != "trial" || !d.Result.Shadowed {
+					t.Errorf("told %+v", d)
+				}
+			},
+		})
+		for range 8 {
+			if a := c.say(ctx, ""); a.err != nil {
+				t.Fatal(a.err)
+			}
+		}
+		wantDenied(t, c.say(ctx, "").err, "enforced")
+		if counted := w.node.Stats().Limiters["trial"].Shadowed; told != 7 || counted != 7 {
+			t.Errorf("told of %d calls, counted %d; want 7", told, counted)
+		}
+	})
+}
+
 // What is skipped, free or of another method passes, and shows no limit.
 func TestWhatIsNotLimited(t *testing.T) {
 	inBubble(t, func(w *world) {

@@ -222,6 +222,43 @@ func TestMessagesThatCannotWait(t *testing.T) {
 	})
 }
 
+// In shadow mode no message waits or is denied, and the server is told of each that
+// would have been: of as many as are counted.
+func TestMessagesInShadowMode(t *testing.T) {
+	for mode, want := range map[Messages]int{FreeMessages: 0, DenyMessages: 3, WaitMessages: 3} {
+		inBubble(t, func(w *world) {
+			l := w.limiter("chat", hybrid.PerHour(1), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
+			told := 0
+			c := w.serve(l, &ServerOptions{Messages: mode, Shadowed: func(_ context.Context, d Decision) {
+				if told++; !d.Result.Shadowed || d.Code != codes.OK || d.Limiter != l {
+					t.Errorf("%v: told %+v", mode, d)
+				}
+			}})
+			stream, err := c.open(ctx, chat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if err := stream.send("hi"); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := stream.receive(); err != nil || got != "hi" {
+					t.Errorf("%v: %q, %v", mode, got, err)
+				}
+			}
+			if err := stream.CloseSend(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stream.receive(); !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			if counted := w.node.Stats().Limiters["chat"].Shadowed; told != want || counted != uint64(want) {
+				t.Errorf("%v: told of %d messages, counted %d; want %d", mode, told, counted, want)
+			}
+		})
+	}
+}
+
 // Several limits are charged for each message, or none.
 func TestMessagesOfSeveralLimits(t *testing.T) {
 	inBubble(t, func(w *world) {
