@@ -55,7 +55,10 @@
 //
 // A request that passes from a slice takes no lock and no network. Beyond what
 // the limiter and the Key do it allocates the values of the headers, two pieces of
-// memory; with NoHeaders nothing. An IPv6 network and a Join allocate their text.
+// memory; with NoHeaders nothing. An IPv6 network and a Join allocate their text. The
+// one exception: each of the first 256 different limits that the IETF headers show, of
+// LimitFor or of SetLimit, is written down under a lock when it is shown first. Those
+// beyond are written anew each time, in the same two pieces and without the lock.
 //
 // docs/http.md has more to copy.
 package httplimit

@@ -71,7 +71,12 @@ func (a *answers) values(v *verdict) []string {
 // items are the values of the IETF headers.
 func (a *answers) items(v *verdict) []string {
 	limit := v.limit.limiter.Limit(v.key)
-	var room [128]byte
+	var room [192]byte
 	b := fields.AppendRateLimit(room[:0], v.limit.quoted, limit, &v.result)
-	return []string{string(b), v.limit.policies.text(v.limit.quoted, limit)}
+	if policy, ok := v.limit.policies.text(v.limit.quoted, limit); ok {
+		return []string{string(b), policy}
+	}
+	i := len(b)
+	both := string(fields.AppendPolicy(b, v.limit.quoted, limit)) // in one piece of memory
+	return []string{both[:i], both[i:]}
 }
