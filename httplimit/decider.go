@@ -79,10 +79,10 @@ func newDecider(limits []Limit, o *DeciderOptions) (*Decider, error) {
 	return d, nil
 }
 
-// copied finds the same keys, which may be kept.
+// copied finds the same keys, which may be kept. What is no key is not copied.
 func copied(find func(Request) (string, error)) func(Request) (string, error) {
 	return func(r Request) (string, error) {
-		key, err := find(r)
+		key, err := keyBy(find, r)
 		return strings.Clone(key), err
 	}
 }

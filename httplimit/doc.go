@@ -16,7 +16,7 @@
 //	is denied                               429             the limit's, Retry-After
 //	is denied and can never pass            429             the limit's
 //	is denied since Redis does not answer   503             the limit's, Retry-After
-//	has no key, or one of over 64 KiB       400             none
+//	has no key, or one of over 2 KiB        400             none
 //	has a negative cost                     500             none
 //	was left by its client                  499             none; nobody reads it
 //	was out of time before it was decided   503             Retry-After: 1

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNoKey is what Options.Failure is told, wrapped, of a request that has no
-// key: its Key failed, or found nothing. Test with errors.Is. What New refuses is
+// key: its Key failed, found nothing, or more than 2 KiB. Test with errors.Is. What New refuses is
 // a hybrid.ErrInvalidOption.
 var ErrNoKey = errors.New("httplimit: the request has no key")
 

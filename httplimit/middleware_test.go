@@ -47,7 +47,7 @@ func TestNoKeyIsNoSharedBucket(t *testing.T) {
 			return RemoteIP(nil).of(native{&http.Request{RemoteAddr: "pipe"}})
 		}),
 		"too long": KeyFunc(func(*http.Request) (string, error) {
-			return strings.Repeat("k", 64<<10+1), nil
+			return strings.Repeat("k", longestKey+1), nil
 		}),
 	}
 	inBubble(t, func(w *world) {
@@ -67,7 +67,7 @@ func TestNoKeyIsNoSharedBucket(t *testing.T) {
 				w.WriteHeader(http.StatusTeapot)
 			}}
 			wantStatus(t, call(w.serve(api, own)), http.StatusTeapot)
-			if !isNoKey(told) || errors.Is(told, secret) != (name == "failing") {
+			if !errors.Is(told, ErrNoKey) || errors.Is(told, secret) != (name == "failing") {
 				t.Errorf("%s: Failure was told %v", name, told)
 			}
 		}

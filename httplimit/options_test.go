@@ -53,6 +53,7 @@ func TestMistakesAreRefused(t *testing.T) {
 			{api, key(Value(nil)), []string{"Value", "<nil>"}},
 			{api, key(Value([]int{1})), []string{"Value", "[]int"}},
 			{api, key(Fixed("")), []string{"Fixed", `""`}},
+			{api, key(Fixed(strings.Repeat("k", longestKey+1))), []string{"Fixed", `"kkkk`, "1 to 2048 bytes"}},
 			{api, key(Join()), []string{"Join", "no keys"}},
 			{api, key(Join(Fixed("a"), Key{})), []string{"Join", "part 1"}},
 			{api, key(Join(Fixed("a"), Header("b c"))), []string{"Header", `"b c"`}},
