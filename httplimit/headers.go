@@ -16,6 +16,28 @@ type answers struct {
 	noKey   int
 }
 
+// answers checks how responses are to be written.
+func (o *DeciderOptions) answers() (answers, error) {
+	names, err := o.Names.resolve(o.field("Names"), o.Headers)
+	if err != nil {
+		return answers{}, err
+	}
+	a := answers{style: o.Headers, names: names, problem: o.Problem, noKey: orDefault(o.NoKey, http.StatusBadRequest)}
+	switch o.Headers {
+	case XRateLimit, XRateLimitEpoch:
+		a.shown = []string{names.Limit, names.Remaining, names.Reset}
+	case IETF:
+		a.shown = []string{names.RateLimit, names.Policy}
+	case NoHeaders:
+	default:
+		return answers{}, refused(o.field("Headers"), o.Headers, "XRateLimit, XRateLimitEpoch, IETF or NoHeaders")
+	}
+	if a.noKey < 400 || a.noKey > 599 {
+		return answers{}, refused(o.field("NoKey"), o.NoKey, "400 to 599")
+	}
+	return a, nil
+}
+
 // Field is a header of a response. Names are canonical.
 type Field struct{ Name, Value string }
 

@@ -32,9 +32,7 @@ var errTooLong = fmt.Errorf("%w: what it has is longer than %d bytes", ErrNoKey,
 
 func (k Key) isZero() bool { return k.find == nil && k.err == nil }
 
-// of returns the key of a request, or an ErrNoKey.
-func (k Key) of(r Request) (string, error) { return keyBy(k.find, r) }
-
+// keyBy returns the key of a request, or an ErrNoKey.
 func keyBy(find func(Request) (string, error), r Request) (string, error) {
 	key, err := find(r)
 	switch {

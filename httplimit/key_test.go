@@ -46,7 +46,7 @@ func TestKeys(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		c.change(r)
-		got, err := c.key.of(native{r})
+		got, err := keyBy(c.key.find, native{r})
 		if got != c.want || errors.Is(err, ErrNoKey) != (c.want == "") {
 			t.Errorf("%s: %q, %v; want %q", c.why, got, err, c.want)
 		}
@@ -65,11 +65,11 @@ func TestLongKeysAreNone(t *testing.T) {
 		"a function": RequestKey(func(Request) (string, error) { return long, nil }),
 		"a copy":     {find: copied(Header("Long").find)},
 	} {
-		if got, err := key.of(r); got != "" || !errors.Is(err, ErrNoKey) || len(err.Error()) > 200 {
+		if got, err := keyBy(key.find, r); got != "" || !errors.Is(err, ErrNoKey) || len(err.Error()) > 200 {
 			t.Errorf("%s: a key of %d bytes, %v", name, len(got), err)
 		}
 	}
-	if got, err := Header("Longest").of(r); got != longest || err != nil {
+	if got, err := keyBy(Header("Longest").find, r); got != longest || err != nil {
 		t.Errorf("the longest key: %d bytes, %v", len(got), err)
 	}
 }
@@ -124,7 +124,7 @@ func FuzzJoin(f *testing.F) {
 			for _, p := range parts {
 				keys = append(keys, KeyFunc(func(*http.Request) (string, error) { return p, nil }))
 			}
-			return Join(keys...).of(native{})
+			return keyBy(Join(keys...).find, native{})
 		}
 		first, err1 := of(a, b)
 		second, err2 := of(c, d)

@@ -44,7 +44,7 @@ func TestNoKeyIsNoSharedBucket(t *testing.T) {
 		"empty":   KeyFunc(func(*http.Request) (string, error) { return "", nil }),
 		"failing": KeyFunc(func(*http.Request) (string, error) { return "k", secret }),
 		"no IP": KeyFunc(func(*http.Request) (string, error) {
-			return RemoteIP(nil).of(native{&http.Request{RemoteAddr: "pipe"}})
+			return keyBy(RemoteIP(nil).find, native{&http.Request{RemoteAddr: "pipe"}})
 		}),
 		"too long": KeyFunc(func(*http.Request) (string, error) {
 			return strings.Repeat("k", longestKey+1), nil

@@ -70,7 +70,9 @@ func (o *Options) resolve(limiter *hybrid.Limiter) (*middleware, error) {
 	for _, c := range o.More {
 		limits = append(limits, Limit{Limiter: c.Limiter, Key: c.Key, Cost: nativeCost(c.Cost), Name: c.Name})
 	}
-	d, err := newDecider(limits, &DeciderOptions{Headers: o.Headers, Names: o.Names, Problem: o.Problem, NoKey: o.NoKey})
+	d, err := newDecider(limits, &DeciderOptions{
+		Headers: o.Headers, Names: o.Names, Problem: o.Problem, NoKey: o.NoKey, Owner: "httplimit.Options",
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -90,26 +92,4 @@ func nativeCost(cost func(*http.Request) int64) func(Request) int64 {
 		return nil
 	}
 	return func(r Request) int64 { return cost(r.(native).Request) }
-}
-
-// answers checks how responses are to be written.
-func (o *DeciderOptions) answers() (answers, error) {
-	names, err := o.Names.resolve(o.Headers)
-	if err != nil {
-		return answers{}, err
-	}
-	a := answers{style: o.Headers, names: names, problem: o.Problem, noKey: orDefault(o.NoKey, http.StatusBadRequest)}
-	switch o.Headers {
-	case XRateLimit, XRateLimitEpoch:
-		a.shown = []string{names.Limit, names.Remaining, names.Reset}
-	case IETF:
-		a.shown = []string{names.RateLimit, names.Policy}
-	case NoHeaders:
-	default:
-		return answers{}, invalid("Options.Headers", o.Headers, "XRateLimit, XRateLimitEpoch, IETF or NoHeaders")
-	}
-	if a.noKey < 400 || a.noKey > 599 {
-		return answers{}, invalid("Options.NoKey", o.NoKey, "400 to 599")
-	}
-	return a, nil
 }

@@ -65,7 +65,8 @@ func (o *Options) resolve(limiter *hybrid.Limiter) (*middleware, error) {
 		limits = append(limits, httplimit.Limit{Limiter: c.Limiter, Key: c.Key, Cost: costOf(c.Cost), Name: c.Name})
 	}
 	d, err := httplimit.NewDecider(limits, &httplimit.DeciderOptions{
-		Headers: o.Headers, Names: o.Names, Problem: o.Problem, NoKey: o.NoKey, CopyKeys: true,
+		Headers: o.Headers, Names: o.Names, Problem: o.Problem, NoKey: o.NoKey,
+		CopyKeys: true, Owner: "hybridfiber.Options",
 	})
 	if err != nil {
 		return nil, err

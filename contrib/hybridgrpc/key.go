@@ -77,8 +77,7 @@ func KeyFunc(find func(context.Context, Call) (string, error)) Key {
 //
 // The value of a name that ends in "-bin" is bytes, of any kind.
 //
-// On a client it is that of the call which the server is at, if the context is that
-// call's.
+// On a client it reads the incoming call's metadata, if the context comes from one.
 func Metadata(name string) Key {
 	name = strings.ToLower(name)
 	if !isName(name) {
