@@ -89,6 +89,9 @@ const (
 	ipv6 = "[2001:db8:1:2:3:4:5:6]:1234"
 )
 
+// decided is what Options.Decided of a style was told.
+var decided bool
+
 // styles are what a request that passes from a slice allocates: the text of its
 // header values and the slice of them, and nothing without headers. A key that must
 // be written down is one more.
@@ -104,6 +107,7 @@ var styles = []struct {
 	{"epoch", ipv4, Options{Headers: XRateLimitEpoch}, 2},
 	{"ietf", ipv4, Options{Headers: IETF}, 2},
 	{"none/behind-proxy", ipv4, Options{Headers: NoHeaders, Key: ClientIP([]string{"10.0.0.0/8"}, nil)}, 0},
+	{"none/decided", ipv4, Options{Headers: NoHeaders, Decided: func(_ *http.Request, d Decision) { decided = d.Result.Allowed }}, 0},
 	{"none/ipv6", ipv6, Options{Headers: NoHeaders}, 1},
 	{"none/join", ipv4, Options{Headers: NoHeaders, Key: Join(Fixed("x"), RemoteIP(nil))}, 1},
 }

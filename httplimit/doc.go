@@ -26,7 +26,8 @@
 // seconds, rounded up, at least 1: after it the same request can pass, if nobody
 // else uses the key. It is missing where no wait helps: the limit is 0, or the
 // request costs more than the limit. The bodies are a line of text, or problem
-// documents by option; Options.Deny and Options.Failure replace them.
+// documents by option; Options.Deny and Options.Failure replace them. Options.Decided is
+// told of each decision, for logs and traces.
 //
 // 503 is the answer of a limit that is FailClosed while Redis does not answer;
 // a FailLocal one denies with 429 what is above the node's share.

@@ -51,9 +51,10 @@ type Options struct {
 	// of hybrid. It may hold what a Key function put into it: do not show it to clients.
 	Failure func(http.ResponseWriter, *http.Request, error)
 
-	// Shadowed is told of each request that passes only because a limiter is in
-	// shadow mode, before the handler runs.
-	Shadowed func(*http.Request, Decision)
+	// Decided is told of each decision, once, before the handler runs or the request is
+	// refused: to log it, to count it, to write it on a span. What is skipped, free or
+	// without a key, and what Failure answers, was not decided.
+	Decided func(*http.Request, Decision)
 }
 
 // Check is one more limit that requests must pass.
@@ -76,7 +77,7 @@ func (o *Options) resolve(limiter *hybrid.Limiter) (*middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &middleware{Decider: d, skip: o.Skip, deny: o.Deny, failure: o.Failure, shadowed: o.Shadowed}
+	m := &middleware{Decider: d, skip: o.Skip, deny: o.Deny, failure: o.Failure, decided: o.Decided}
 	if m.deny == nil {
 		m.deny = m.refuse
 	}

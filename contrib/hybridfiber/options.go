@@ -46,9 +46,10 @@ type Options struct {
 	// a Key function put into it: do not show it to clients.
 	Failure func(fiber.Ctx, error) error
 
-	// Shadowed is told of each request that passes only because a limiter is in
-	// shadow mode, before the handler runs.
-	Shadowed func(fiber.Ctx, httplimit.Decision)
+	// Decided is told of each decision, once, before the handler runs or the request is
+	// refused. What is skipped, free or without a key, and what Failure answers, was not
+	// decided.
+	Decided func(fiber.Ctx, httplimit.Decision)
 }
 
 // Check is one more limit that requests must pass.
@@ -71,7 +72,7 @@ func (o *Options) resolve(limiter *hybrid.Limiter) (*middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &middleware{decider: d, skip: o.Skip, deny: o.Deny, failure: o.Failure, shadowed: o.Shadowed}
+	m := &middleware{decider: d, skip: o.Skip, deny: o.Deny, failure: o.Failure, decided: o.Decided}
 	if m.deny == nil {
 		m.deny = m.refuse
 	}

@@ -119,8 +119,8 @@ func httpKey(tb testing.TB, key httplimit.Key) func(*http.Request) string {
 	node := nobody(tb)
 	var found string
 	mw, err := httplimit.New(newLimiter(tb, node, "shadow", hybrid.PerSecond(0), &hybrid.LimiterOptions{Shadow: true}), &httplimit.Options{
-		Key:      key,
-		Shadowed: func(_ *http.Request, d httplimit.Decision) { found = d.Key },
+		Key:     key,
+		Decided: func(_ *http.Request, d httplimit.Decision) { found = d.Key },
 	})
 	if err != nil {
 		tb.Fatal(err)

@@ -29,6 +29,7 @@
 // key, and QuotaFailure which limit denied: by its name, never by the key. Unavailable
 // is the answer of a limit that is FailClosed while Redis does not answer; a FailLocal
 // one denies with ResourceExhausted what is above the node's share.
+// ServerOptions.Decided is told of each decision, for logs and traces.
 //
 // # Metadata
 //

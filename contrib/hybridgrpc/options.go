@@ -75,9 +75,12 @@ type ServerOptions struct {
 	// not show it to clients.
 	Failure func(context.Context, error) error
 
-	// Shadowed is told of each call that passes only because a limiter is in shadow mode,
-	// before the handler runs.
-	Shadowed func(context.Context, Decision)
+	// Decided is told of each decision, once, before the handler runs or the call is
+	// refused: to log it, to count it, to write it on a span. Of a stream these are its
+	// opening, and each message that Messages charges; but a message that WaitMessages
+	// lets wait has no Result, and is told only if it can never pass. What is skipped, free
+	// or without a key, and what Failure is told, was not decided.
+	Decided func(context.Context, Decision)
 }
 
 // Check is one more limit that calls must pass.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,6 +223,36 @@ func TestMessagesThatCannotWait(t *testing.T) {
 	})
 }
 
+// Of a stream its opening is told, and each message that is charged; not those whose
+// wait says no more than that they pass.
+func TestDecidedOfStreams(t *testing.T) {
+	for mode, want := range map[Messages]string{FreeMessages: "OK", DenyMessages: "OK OK OK ResourceExhausted", WaitMessages: "OK"} {
+		inBubble(t, func(w *world) {
+			var told []string
+			c := w.serve(w.strict("chat", hybrid.PerHour(3)), &ServerOptions{Messages: mode, Decided: func(_ context.Context, d Decision) {
+				told = append(told, d.Code.String())
+			}})
+			bounded, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			stream, err := c.open(bounded, chat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 { // the last one does not fit
+				if err := stream.send("hi"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = stream.CloseSend()
+			for err = nil; err == nil; _, err = stream.receive() {
+			}
+			if got := strings.Join(told, " "); got != want {
+				t.Errorf("%v: told %q, want %q", mode, got, want)
+			}
+		})
+	}
+}
+
 // In shadow mode no message waits or is denied, and the server is told of each that
 // would have been: of as many as are counted.
 func TestMessagesInShadowMode(t *testing.T) {
@@ -229,8 +260,11 @@ func TestMessagesInShadowMode(t *testing.T) {
 		inBubble(t, func(w *world) {
 			l := w.limiter("chat", hybrid.PerHour(1), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
 			told := 0
-			c := w.serve(l, &ServerOptions{Messages: mode, Shadowed: func(_ context.Context, d Decision) {
-				if told++; !d.Result.Shadowed || d.Code != codes.OK || d.Limiter != l {
+			c := w.serve(l, &ServerOptions{Messages: mode, Decided: func(_ context.Context, d Decision) {
+				if !d.Result.Shadowed {
+					return
+				}
+				if told++; d.Code != codes.OK || d.Limiter != l {
 					t.Errorf("%v: told %+v", mode, d)
 				}
 			}})
