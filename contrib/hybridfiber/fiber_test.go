@@ -224,8 +224,10 @@ func TestShadow(t *testing.T) {
 	w := newWorld(t)
 	var told []string
 	shadow := w.limiterWith("api", hybrid.PerHour(1), hybrid.LimiterOptions{Shadow: true})
-	c := w.serve(limited(w.limit(shadow, &Options{Shadowed: func(c fiber.Ctx, d httplimit.Decision) {
-		told = append(told, d.Name+" "+strings.Clone(c.Params("id")))
+	c := w.serve(limited(w.limit(shadow, &Options{Decided: func(c fiber.Ctx, d httplimit.Decision) {
+		if d.Result.Shadowed {
+			told = append(told, d.Name+" "+strings.Clone(c.Params("id")))
+		}
 	}})))
 	for _, path := range []string{"/items/1", "/items/2", "/items/3"} {
 		c.want(c.get(path), http.StatusOK, "Retry-After", "")
