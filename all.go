@@ -26,8 +26,10 @@ func (c *Check) cost() int64 {
 
 // AllowAll decides a request that several limits must admit: per second and per
 // day, per user and per tenant. All are charged or none: when one denies, what
-// the others gave is put back. The Result is that of the limit that denied, or
-// of the tightest one if all admit; Result.Check says which.
+// the others gave is put back. The Result is that of the limit that denied. If none
+// does, it is that of one that only shadow mode let pass, or else of the tightest one;
+// Result.Check says which. Limits in shadow mode are asked last, so that they count
+// only what the others admit.
 //
 // Those that need Redis are asked one after the other, and wait for StoreTimeout
 // in all at most. Limits that this node can deny from memory are looked at first, so that a
@@ -72,29 +74,39 @@ func (c *Check) denied() (Result, bool) {
 func takeAll(ctx context.Context, checks []Check, until int64) (Result, error) {
 	var few [8]Result // most requests have fewer limits: no allocation
 	taken := few[:0]
-	tightest := Result{Allowed: true}
-	for i := range checks {
-		c := &checks[i]
-		r, err := c.Limiter.allow(ctx, c.Key, c.cost(), until)
-		if err == nil {
-			r.Check = int32(i)
-		}
-		if err != nil || !r.Allowed {
-			for _, t := range taken {
-				checks[t.Check].putBack(t)
+	telling := Result{Allowed: true}
+	for _, shadow := range [...]bool{false, true} {
+		for i := range checks {
+			c := &checks[i]
+			if c.Limiter.opts.Shadow != shadow {
+				continue
 			}
-			return r, err
-		}
-		taken = append(taken, r)
-		if i == 0 || tighter(r, tightest) {
-			tightest = r
+			r, err := c.Limiter.allow(ctx, c.Key, c.cost(), until)
+			if err == nil {
+				r.Check = int32(i)
+			}
+			if err != nil || !r.Allowed {
+				for _, t := range taken {
+					checks[t.Check].putBack(t)
+				}
+				return r, err
+			}
+			taken = append(taken, r)
+			if len(taken) == 1 || tellsMore(r, telling) {
+				telling = r
+			}
 		}
 	}
-	return tightest, nil
+	return telling, nil
 }
 
-// tighter compares by the part of the limit that remains.
-func tighter(a, b Result) bool {
+// tellsMore reports whether a is the answer to a request rather than b, both of which
+// admit it: what only shadow mode let pass must not be hidden by a tighter limit, or
+// whoever watches the trial would miss it. Else what remains of the limit counts.
+func tellsMore(a, b Result) bool {
+	if a.Shadowed != b.Shadowed {
+		return a.Shadowed
+	}
 	return float64(a.Remaining)*float64(b.Limit) < float64(b.Remaining)*float64(a.Limit)
 }
 

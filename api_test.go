@@ -272,7 +272,55 @@ func TestAllowAllIsAllOrNothing(t *testing.T) {
 	})
 }
 
-// A key that is longer than cells hold has one account, whoever asks for it.
+// Whom a limit in shadow mode would have denied, no other limit hides: wherever it is
+// listed, and however tight the others are. It counts what they admit, and no more.
+func TestAllowAllTellsWhomShadowModeLetPass(t *testing.T) {
+	for _, c := range []struct {
+		why                string
+		limit              Limit // of the trial
+		cost               int64
+		enforced           Limit
+		admitted, shadowed int // of 8 calls
+	}{
+		{"a limit of 0", PerHour(0), 1, PerHour(10), 8, 8},
+		{"a cost that no longer fits, beside a tighter limit", PerHour(100), 60, PerHour(8), 8, 7},
+		{"a limit beside one of its size", PerHour(3), 1, PerHour(8), 8, 5},
+		{"a limit beside one that denies", PerHour(1), 1, PerHour(3), 3, 2},
+	} {
+		for trialAt := range 2 {
+			inBubble(t, single(c.enforced), func(f *fleet) {
+				trial, err := f.nodes[0].Limiter("trial", c.limit, &LimiterOptions{Accuracy: Strict, Shadow: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				checks := []Check{{f.lims[0], "k", 1}, {f.lims[0], "k", 1}}
+				checks[trialAt] = Check{trial, "k", c.cost}
+				admitted, shadowed := 0, 0
+				for range 8 {
+					r, err := f.nodes[0].AllowAll(context.Background(), checks...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if r.Allowed {
+						admitted++
+					}
+					if !r.Shadowed {
+						continue
+					}
+					shadowed++
+					if int(r.Check) != trialAt || r.Limit != c.limit.Burst() || r.RetryAfter != 0 {
+						t.Errorf("%s: %+v; want the trial's, which is check %d", c.why, r, trialAt)
+					}
+				}
+				counted := f.nodes[0].Stats().Limiters["trial"].Shadowed
+				if admitted != c.admitted || shadowed != c.shadowed || counted != uint64(c.shadowed) {
+					t.Errorf("%s, check %d: %d admitted, %d told, %d counted; want %d, %d and as many", c.why, trialAt, admitted, shadowed, counted, c.admitted, c.shadowed)
+				}
+			})
+		}
+	}
+}
+
 // However many limits a request must pass, it waits for StoreTimeout once.
 func TestAllowAllWaitsOnce(t *testing.T) {
 	var slow atomic.Bool

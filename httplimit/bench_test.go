@@ -2,9 +2,11 @@ package httplimit
 
 import (
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -87,6 +89,9 @@ const (
 	ipv6 = "[2001:db8:1:2:3:4:5:6]:1234"
 )
 
+// decided is what Options.Decided of a style was told.
+var decided bool
+
 // styles are what a request that passes from a slice allocates: the text of its
 // header values and the slice of them, and nothing without headers. A key that must
 // be written down is one more.
@@ -102,6 +107,7 @@ var styles = []struct {
 	{"epoch", ipv4, Options{Headers: XRateLimitEpoch}, 2},
 	{"ietf", ipv4, Options{Headers: IETF}, 2},
 	{"none/behind-proxy", ipv4, Options{Headers: NoHeaders, Key: ClientIP([]string{"10.0.0.0/8"}, nil)}, 0},
+	{"none/decided", ipv4, Options{Headers: NoHeaders, Decided: func(_ *http.Request, d Decision) { decided = d.Result.Allowed }}, 0},
 	{"none/ipv6", ipv6, Options{Headers: NoHeaders}, 1},
 	{"none/join", ipv4, Options{Headers: NoHeaders, Key: Join(Fixed("x"), RemoteIP(nil))}, 1},
 }
@@ -116,6 +122,55 @@ func TestAllocations(t *testing.T) {
 		if got := r.writer.header.Get("X-RateLimit-Limit"); s.name == "x-ratelimit" && got != "35184372088832" {
 			t.Errorf("%s: limit %q", s.name, got)
 		}
+	}
+}
+
+// However many limits there are, of as many customers or one after the other, a
+// request shows its own, and allocates what it does of a single one.
+func TestAllocationsOfManyLimits(t *testing.T) {
+	limitOf := func(i int) hybrid.Limit { return hybrid.Per(1<<45+int64(i), time.Hour) }
+	opts := &Options{Headers: IETF, Key: Header("X-API-Key")}
+	r := newRig(t, redistest.MiniClient(t))
+	check := func(what string, call func(), i int) {
+		t.Helper()
+		if n := testing.AllocsPerRun(1000, call); n != 2 {
+			t.Errorf("%s, limit %d: %v allocations, want 2", what, i, n)
+		}
+		want := fmt.Sprintf(`"%s";q=%d;w=3600`, r.limiter.Name(), 1<<45+i)
+		if got := r.writer.header["Ratelimit-Policy"]; len(got) != 1 || got[0] != want {
+			t.Errorf("%s, limit %d is shown as %q, want %q", what, i, got, want)
+		}
+	}
+	const limits = 300
+
+	call := r.serve(t, ipv4, opts)
+	for i := range limits {
+		if err := r.limiter.SetLimit(limitOf(i)); err != nil {
+			t.Fatal(err)
+		}
+		call()
+	}
+	r.warm(t, apiKey)
+	check("SetLimit", call, limits-1)
+
+	var err error
+	if r.limiter, err = r.node.Limiter("customers", limitOf(0), &hybrid.LimiterOptions{Accuracy: hybrid.Strict,
+		LimitFor: func(key string) (hybrid.Limit, bool) {
+			i, err := strconv.Atoi(key)
+			return limitOf(i), err == nil
+		}}); err != nil {
+		t.Fatal(err)
+	}
+	call = r.serve(t, ipv4, opts)
+	for i := range limits {
+		r.request.Header["X-Api-Key"] = []string{strconv.Itoa(i)}
+		call()
+	}
+	for _, i := range []int{0, limits - 1} {
+		key := strconv.Itoa(i)
+		r.request.Header["X-Api-Key"] = []string{key}
+		r.warm(t, key)
+		check("LimitFor", call, i)
 	}
 }
 

@@ -198,7 +198,7 @@ func TestCase20ClientIP(t *testing.T) {
 	} {
 		key := ClientIP(c.trusted, nil)
 		r := &http.Request{RemoteAddr: c.remote, Header: http.Header{"X-Forwarded-For": c.forwarded}}
-		if got, err := key.of(native{r}); got != c.want || (err != nil) != (c.want == "") {
+		if got, err := keyBy(key.find, native{r}); got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%s: %q behind %q: key %q, %v; want %q", c.why, c.forwarded, c.remote, got, err, c.want)
 		}
 	}

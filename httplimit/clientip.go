@@ -59,7 +59,7 @@ func ClientIP(trusted []string, opts *IPOptions) Key {
 // field is the name of the header, canonical.
 func (o *IPOptions) field() (string, error) {
 	name := orDefault(o.Header, "X-Forwarded-For")
-	if err := checkName("IPOptions.Header", name); err != nil {
+	if err := checkName("httplimit.IPOptions.Header", name); err != nil {
 		return "", err
 	}
 	name = http.CanonicalHeaderKey(name)

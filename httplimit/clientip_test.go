@@ -19,7 +19,7 @@ func TestHowMuchOfAnAddressCounts(t *testing.T) {
 		{IPOptions{IPv6Bits: 128}, "[2001:db8:0:0::3]:1", "2001:db8::3"},
 		{IPOptions{IPv6Bits: 48}, "203.0.113.9:1", "203.0.113.9"},
 	} {
-		if got, err := RemoteIP(&c.opts).of(native{&http.Request{RemoteAddr: c.remote}}); got != c.want || err != nil {
+		if got, err := keyBy(RemoteIP(&c.opts).find, native{&http.Request{RemoteAddr: c.remote}}); got != c.want || err != nil {
 			t.Errorf("%+v of %s: %q, %v; want %q", c.opts, c.remote, got, err, c.want)
 		}
 	}
@@ -28,7 +28,7 @@ func TestHowMuchOfAnAddressCounts(t *testing.T) {
 func TestAnotherHeader(t *testing.T) {
 	key := ClientIP([]string{"10.0.0.1"}, &IPOptions{Header: "cf-connecting-ip"})
 	r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{"Cf-Connecting-Ip": {"203.0.113.9"}, "X-Forwarded-For": {"1.1.1.1"}}}
-	if got, err := key.of(native{r}); got != "203.0.113.9" || err != nil {
+	if got, err := keyBy(key.find, native{r}); got != "203.0.113.9" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -39,7 +39,7 @@ func TestLongChainsAreBounded(t *testing.T) {
 	key := ClientIP([]string{"10.0.0.0/8"}, nil)
 	of := func(lines ...string) string {
 		t.Helper()
-		got, err := key.of(native{&http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{"X-Forwarded-For": lines}}})
+		got, err := keyBy(key.find, native{&http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{"X-Forwarded-For": lines}}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -92,21 +92,21 @@ func FuzzClientIP(f *testing.F) {
 		request := func(remote string, lines ...string) Request {
 			return native{&http.Request{RemoteAddr: remote, Header: http.Header{"X-Forwarded-For": lines}}}
 		}
-		got, err := key.of(request(remote, chain))
-		alone, errAlone := key.of(request(remote))
+		got, err := keyBy(key.find, request(remote, chain))
+		alone, errAlone := keyBy(key.find, request(remote))
 		if (err == nil) != (errAlone == nil) {
 			t.Fatalf("%q behind %q: %v, and without the chain %v", chain, remote, err, errAlone)
 		}
 		if err == nil && got != alone && !among(t, key, chain, got) {
 			t.Fatalf("%q behind %q has the key %q, which nobody named", chain, remote, got)
 		}
-		want, _ := key.of(request("203.0.113.9:1"))
+		want, _ := keyBy(key.find, request("203.0.113.9:1"))
 		for _, lines := range [][]string{{chain + ",203.0.113.9"}, {chain, "203.0.113.9, 10.0.0.2"}} {
-			if got, err := key.of(request("10.0.0.1:80", lines...)); got != want || err != nil {
+			if got, err := keyBy(key.find, request("10.0.0.1:80", lines...)); got != want || err != nil {
 				t.Fatalf("%q: key %q, %v; want that of the client, %q", lines, got, err, want)
 			}
 		}
-		if got, err := key.of(request("203.0.113.9:1", chain)); got != want || err != nil {
+		if got, err := keyBy(key.find, request("203.0.113.9:1", chain)); got != want || err != nil {
 			t.Fatalf("%q of a client without a proxy: %q, %v", chain, got, err)
 		}
 	})
@@ -116,7 +116,7 @@ func FuzzClientIP(f *testing.F) {
 func among(t *testing.T, key Key, chain, got string) bool {
 	t.Helper()
 	for entry := range strings.SplitSeq(chain, ",") {
-		own, err := key.of(native{&http.Request{RemoteAddr: strings.Trim(entry, " \t")}})
+		own, err := keyBy(key.find, native{&http.Request{RemoteAddr: strings.Trim(entry, " \t")}})
 		if err == nil && own == got {
 			return true
 		}

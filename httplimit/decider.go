@@ -30,6 +30,28 @@ type DeciderOptions struct {
 	// CopyKeys is for servers that use the memory of a request's strings again when
 	// it is over: keys are copied before anybody remembers them.
 	CopyKeys bool
+
+	// Owner is for adapters: the type whose settings they pass on, as in
+	// "hybridfiber.Options". Errors name its fields, and its field More for the limits
+	// after the first; default DeciderOptions and limits.
+	Owner string
+}
+
+// field is what errors call a setting.
+func (o *DeciderOptions) field(name string) string {
+	return orDefault(o.Owner, "httplimit.DeciderOptions") + "." + name
+}
+
+// limit is what errors call a limit.
+func (o *DeciderOptions) limit(i int) string {
+	switch {
+	case o.Owner == "":
+		return fmt.Sprintf("httplimit.NewDecider: limits[%d]", i)
+	case i == 0:
+		return o.Owner
+	default:
+		return fmt.Sprintf("%s.More[%d]", o.Owner, i-1)
+	}
 }
 
 // Limit is a limit that requests must pass.
@@ -43,16 +65,15 @@ type Limit struct {
 // NewDecider makes a Decider of the limits that each request must pass, at least
 // one. Their limiters must be of one node. Keys made by KeyFunc are for New alone.
 //
-// It fails with hybrid.ErrInvalidOption, which calls the first limit Options and
-// the others Options.More.
+// It fails with hybrid.ErrInvalidOption.
 func NewDecider(limits []Limit, opts *DeciderOptions) (*Decider, error) {
-	for i := range limits {
-		if limits[i].Key.native {
-			return nil, invalid(fieldOf(i)+".Key", "made by KeyFunc", "keys that need no *http.Request")
-		}
-	}
 	if opts == nil {
 		opts = &DeciderOptions{}
+	}
+	for i := range limits {
+		if limits[i].Key.native {
+			return nil, refused(opts.limit(i)+".Key", "made by httplimit.KeyFunc", "keys that need no *http.Request")
+		}
 	}
 	return newDecider(limits, opts)
 }
@@ -67,7 +88,7 @@ func newDecider(limits []Limit, o *DeciderOptions) (*Decider, error) {
 	}
 	d := &Decider{answers: a}
 	for i, l := range limits {
-		if err := d.add(fieldOf(i), l); err != nil {
+		if err := d.add(o.limit(i), l); err != nil {
 			return nil, err
 		}
 	}
@@ -79,20 +100,12 @@ func newDecider(limits []Limit, o *DeciderOptions) (*Decider, error) {
 	return d, nil
 }
 
-// copied finds the same keys, which may be kept.
+// copied finds the same keys, which may be kept. What is no key is not copied.
 func copied(find func(Request) (string, error)) func(Request) (string, error) {
 	return func(r Request) (string, error) {
-		key, err := find(r)
+		key, err := keyBy(find, r)
 		return strings.Clone(key), err
 	}
-}
-
-// fieldOf is what errors call a limit.
-func fieldOf(i int) string {
-	if i == 0 {
-		return "Options"
-	}
-	return fmt.Sprintf("Options.More[%d]", i-1)
 }
 
 // limit is a Limit with its defaults.
@@ -110,7 +123,7 @@ type limit struct {
 func (d *Decider) add(field string, c Limit) error {
 	switch {
 	case c.Limiter == nil:
-		return invalid(field+": the limiter", "nil", "a limiter")
+		return refused(field+": the limiter", "nil", "a limiter")
 	case c.Key.err != nil:
 		return c.Key.err
 	}
@@ -118,7 +131,7 @@ func (d *Decider) add(field string, c Limit) error {
 	if len(d.limits) > 0 {
 		first := &d.limits[0]
 		if l.limiter.Node() != first.limiter.Node() {
-			return invalid(field, fmt.Sprintf("limiter %q of another node", l.limiter.Name()), fmt.Sprintf("limiters of the node of %q", first.limiter.Name()))
+			return refused(field, fmt.Sprintf("limiter %q of another node", l.limiter.Name()), fmt.Sprintf("limiters of the node of %q", first.limiter.Name()))
 		}
 		if c.Key.isZero() {
 			l.sharesKey, l.find = true, first.find
@@ -131,7 +144,7 @@ func (d *Decider) add(field string, c Limit) error {
 	}
 	var ok bool
 	if l.quoted, ok = fields.Quote(l.name); !ok && d.style == IETF {
-		return invalid(field+".Name", fmt.Sprintf("%.64q", l.name), "printable ASCII in the IETF headers; the default is the limiter's name")
+		return refused(field+".Name", fmt.Sprintf("%.64q", l.name), "printable ASCII in the IETF headers; the default is the limiter's name")
 	}
 	d.limits = append(d.limits, l)
 	return nil

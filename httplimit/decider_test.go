@@ -86,7 +86,7 @@ func TestKeysOfAnotherServer(t *testing.T) {
 		"3:ann14:GET /items/:idk1": Join(Value("user"), Pattern(), Header("X-API-Key")),
 		"xxxxxxxxxxxxxx":           length,
 	} {
-		if got, err := key.of(r); got != want || err != nil {
+		if got, err := keyBy(key.find, r); got != want || err != nil {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	}
@@ -171,18 +171,27 @@ func TestDeciderCopiesKeys(t *testing.T) {
 func TestDeciderMistakes(t *testing.T) {
 	inBubble(t, func(w *world) {
 		api := Limit{Limiter: w.strict("api", hybrid.PerHour(1))}
+		stranger := w.another().strict("stranger", hybrid.PerHour(1))
+		adapter := &DeciderOptions{Owner: "hybridother.Options"}
 		native := KeyFunc(func(*http.Request) (string, error) { return "k", nil })
 		for _, c := range []struct {
 			limits []Limit
 			opts   *DeciderOptions
 			says   []string
 		}{
-			{nil, nil, []string{"no limits", "at least one"}},
-			{[]Limit{{}}, nil, []string{"limiter", "nil"}},
-			{[]Limit{api}, &DeciderOptions{Headers: 9}, []string{"Options.Headers", "Headers(9)"}},
-			{[]Limit{api}, &DeciderOptions{NoKey: 200}, []string{"Options.NoKey", "200"}},
-			{[]Limit{{Limiter: api.Limiter, Key: native}}, nil, []string{"Options.Key", "KeyFunc"}},
-			{[]Limit{api, {Limiter: api.Limiter, Key: Join(Fixed("a"), native)}}, nil, []string{"Options.More[0].Key", "KeyFunc"}},
+			{nil, nil, []string{"httplimit.NewDecider: no limits", "at least one"}},
+			{[]Limit{{}}, nil, []string{"httplimit.NewDecider: limits[0]: the limiter: nil"}},
+			{[]Limit{api, {}}, adapter, []string{"hybridother.Options.More[0]: the limiter: nil"}},
+			{[]Limit{api}, &DeciderOptions{Headers: 9}, []string{"httplimit.DeciderOptions.Headers: Headers(9)"}},
+			{[]Limit{api}, &DeciderOptions{NoKey: 200}, []string{"httplimit.DeciderOptions.NoKey: 200"}},
+			{[]Limit{api}, &DeciderOptions{NoKey: 200, Owner: "hybridother.Options"}, []string{"hybridother.Options.NoKey: 200"}},
+			{[]Limit{api}, &DeciderOptions{Names: Names{Limit: "a b"}}, []string{`httplimit.DeciderOptions.Names.Limit: "a b"`}},
+			{[]Limit{api}, &DeciderOptions{Names: Names{Limit: "a", Reset: "a"}}, []string{"httplimit.DeciderOptions.Names.Reset:", "that of httplimit.DeciderOptions.Names.Limit"}},
+			{[]Limit{api, {Limiter: api.Limiter, Name: "ü"}}, &DeciderOptions{Headers: IETF}, []string{"httplimit.NewDecider: limits[1].Name"}},
+			{[]Limit{api, {Limiter: stranger}}, nil, []string{`httplimit.NewDecider: limits[1]: limiter "stranger" of another node`}},
+			{[]Limit{{Limiter: api.Limiter, Key: native}}, nil, []string{"httplimit.NewDecider: limits[0].Key: made by httplimit.KeyFunc"}},
+			{[]Limit{{Limiter: api.Limiter, Key: native}}, adapter, []string{"hybridother.Options.Key: made by httplimit.KeyFunc"}},
+			{[]Limit{api, {Limiter: api.Limiter, Key: Join(Fixed("a"), native)}}, adapter, []string{"hybridother.Options.More[0].Key: made by httplimit.KeyFunc"}},
 		} {
 			d, err := NewDecider(c.limits, c.opts)
 			if d != nil || !errors.Is(err, hybrid.ErrInvalidOption) {

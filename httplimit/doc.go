@@ -16,7 +16,7 @@
 //	is denied                               429             the limit's, Retry-After
 //	is denied and can never pass            429             the limit's
 //	is denied since Redis does not answer   503             the limit's, Retry-After
-//	has no key, or one of over 64 KiB       400             none
+//	has no key, or one of over 2 KiB        400             none
 //	has a negative cost                     500             none
 //	was left by its client                  499             none; nobody reads it
 //	was out of time before it was decided   503             Retry-After: 1
@@ -26,7 +26,8 @@
 // seconds, rounded up, at least 1: after it the same request can pass, if nobody
 // else uses the key. It is missing where no wait helps: the limit is 0, or the
 // request costs more than the limit. The bodies are a line of text, or problem
-// documents by option; Options.Deny and Options.Failure replace them.
+// documents by option; Options.Deny and Options.Failure replace them. Options.Decided is
+// told of each decision, for logs and traces.
 //
 // 503 is the answer of a limit that is FailClosed while Redis does not answer;
 // a FailLocal one denies with 429 what is above the node's share.
@@ -55,7 +56,10 @@
 //
 // A request that passes from a slice takes no lock and no network. Beyond what
 // the limiter and the Key do it allocates the values of the headers, two pieces of
-// memory; with NoHeaders nothing. An IPv6 network and a Join allocate their text.
+// memory; with NoHeaders nothing. An IPv6 network and a Join allocate their text. The
+// one exception: each of the first 256 different limits that the IETF headers show, of
+// LimitFor or of SetLimit, is written down under a lock when it is shown first. Those
+// beyond are written anew each time, in the same two pieces and without the lock.
 //
 // docs/http.md has more to copy.
 package httplimit

@@ -1,7 +1,9 @@
 package httplimit_test
 
 import (
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -263,6 +265,55 @@ func Example_loginRouteWithoutRedis() {
 	post(h, "203.0.113.9:1234", "/login")
 	// Output:
 	// 503 Retry-After=1
+}
+
+func onTrial(node *hybrid.Node, log *slog.Logger, next http.Handler) (http.Handler, error) {
+	visitors, err := node.Limiter("visitors", hybrid.PerHour(1000), nil)
+	if err != nil {
+		return nil, err
+	}
+	// What is planned: it decides and counts, and denies nobody.
+	planned, err := node.Limiter("planned", hybrid.PerHour(100), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
+	if err != nil {
+		return nil, err
+	}
+	limit, err := httplimit.New(visitors, &httplimit.Options{
+		More: []httplimit.Check{{Limiter: planned}},
+		Decided: func(r *http.Request, d httplimit.Decision) {
+			switch {
+			case d.Result.Shadowed: // it passes, and would not
+				log.InfoContext(r.Context(), "would be denied", "limit", d.Name, "key", d.Key, "route", r.Pattern)
+			case !d.Result.Allowed:
+				log.InfoContext(r.Context(), "denied", "limit", d.Name, "key", d.Key, "status", d.Status)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return limit(next), nil
+}
+
+func Example_onTrial() {
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	runDoc(func(node *hybrid.Node, next http.Handler) (http.Handler, error) {
+		return onTrial(node, log, next)
+	}, func(h http.Handler) {
+		mux := http.NewServeMux()
+		mux.Handle("GET /items/{id}", h)
+		for range 100 { // as the planned limit allows
+			mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/items/1", nil))
+		}
+		get(mux, "192.0.2.1:1234", "/items/2", nil)
+	})
+	// Output:
+	// level=INFO msg="would be denied" limit=planned key=192.0.2.1 route="GET /items/{id}"
+	// 200
 }
 
 // runDoc runs a snippet on a node of its own.

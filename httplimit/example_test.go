@@ -150,8 +150,10 @@ func ExampleNew_shadow() {
 	}
 	h := protect(l, &httplimit.Options{
 		Headers: httplimit.NoHeaders,
-		Shadowed: func(r *http.Request, d httplimit.Decision) {
-			fmt.Println("would deny", r.URL.Path, "by limit", d.Name)
+		Decided: func(r *http.Request, d httplimit.Decision) {
+			if d.Result.Shadowed {
+				fmt.Println("would deny", r.URL.Path, "by limit", d.Name)
+			}
 		},
 	})
 	get(h, "203.0.113.9:1234", "/a", nil)

@@ -16,6 +16,28 @@ type answers struct {
 	noKey   int
 }
 
+// answers checks how responses are to be written.
+func (o *DeciderOptions) answers() (answers, error) {
+	names, err := o.Names.resolve(o.field("Names"), o.Headers)
+	if err != nil {
+		return answers{}, err
+	}
+	a := answers{style: o.Headers, names: names, problem: o.Problem, noKey: orDefault(o.NoKey, http.StatusBadRequest)}
+	switch o.Headers {
+	case XRateLimit, XRateLimitEpoch:
+		a.shown = []string{names.Limit, names.Remaining, names.Reset}
+	case IETF:
+		a.shown = []string{names.RateLimit, names.Policy}
+	case NoHeaders:
+	default:
+		return answers{}, refused(o.field("Headers"), o.Headers, "XRateLimit, XRateLimitEpoch, IETF or NoHeaders")
+	}
+	if a.noKey < 400 || a.noKey > 599 {
+		return answers{}, refused(o.field("NoKey"), o.NoKey, "400 to 599")
+	}
+	return a, nil
+}
+
 // Field is a header of a response. Names are canonical.
 type Field struct{ Name, Value string }
 
@@ -71,7 +93,12 @@ func (a *answers) values(v *verdict) []string {
 // items are the values of the IETF headers.
 func (a *answers) items(v *verdict) []string {
 	limit := v.limit.limiter.Limit(v.key)
-	var room [128]byte
+	var room [192]byte
 	b := fields.AppendRateLimit(room[:0], v.limit.quoted, limit, &v.result)
-	return []string{string(b), v.limit.policies.text(v.limit.quoted, limit)}
+	if policy, ok := v.limit.policies.text(v.limit.quoted, limit); ok {
+		return []string{string(b), policy}
+	}
+	i := len(b)
+	both := string(fields.AppendPolicy(b, v.limit.quoted, limit)) // in one piece of memory
+	return []string{both[:i], both[i:]}
 }

@@ -110,16 +110,27 @@ func TestTiersShowTheirPolicy(t *testing.T) {
 	})
 }
 
-// A LimitFor that makes up a limit for each key does not fill the memory.
+// A LimitFor that makes up a limit for each key does not fill the memory, and what
+// is not kept waits for nobody.
 func TestPoliciesAreBounded(t *testing.T) {
 	p := &policies{}
 	for i := range int64(10 * mostPolicies) {
+		if i == mostPolicies {
+			p.mu.Lock() // for good: who takes it now never returns
+		}
 		l := hybrid.PerHour(i + 1)
-		if got, want := p.text(`"x"`, l), string(fields.AppendPolicy(nil, `"x"`, l)); got != want {
-			t.Fatalf("%q, want %q", got, want)
+		got, ok := p.text(`"x"`, l)
+		switch want := string(fields.AppendPolicy(nil, `"x"`, l)); {
+		case i < mostPolicies && (got != want || !ok):
+			t.Fatalf("policy %d: %q, %v, want %q", i, got, ok, want)
+		case i >= mostPolicies && ok:
+			t.Fatalf("policy %d is kept too: %q", i, got)
 		}
 	}
 	if n := len(*p.known.Load()); n != mostPolicies {
 		t.Errorf("%d policies are kept, want %d", n, mostPolicies)
+	}
+	if got, ok := p.text(`"x"`, hybrid.PerHour(1)); got != `"x";q=1;w=3600` || !ok {
+		t.Errorf("the first one has become %q, %v", got, ok)
 	}
 }

@@ -14,22 +14,30 @@ import (
 // RequestKey for other servers than net/http's. What is wrong with it is returned by
 // New. The zero Key is the default of where it is used.
 //
-// A Key that fails, or finds an empty string, gives the request no key: it is
-// refused (see Options.NoKey) and never counted with others.
+// A Key that fails, or finds an empty string or one of over 2 KiB, gives the request no
+// key: it is refused (see Options.NoKey) and never counted with others.
 type Key struct {
 	find   func(Request) (string, error)
 	native bool  // it needs a request of net/http
 	err    error // what is wrong with it
 }
 
+// longestKey is the longest key of a request, in bytes: what a client sends may be
+// remembered for a while, by a limiter with LimitFor as it is. API keys have some dozens
+// of bytes. JWTs that are API keys have 200 to 1600: by the claims, and 683 for a
+// signature of RSA-4096 alone.
+const longestKey = 2 << 10
+
+var errTooLong = fmt.Errorf("%w: what it has is longer than %d bytes", ErrNoKey, longestKey)
+
 func (k Key) isZero() bool { return k.find == nil && k.err == nil }
 
-// of returns the key of a request, or an ErrNoKey.
-func (k Key) of(r Request) (string, error) { return keyBy(k.find, r) }
-
+// keyBy returns the key of a request, or an ErrNoKey.
 func keyBy(find func(Request) (string, error), r Request) (string, error) {
 	key, err := find(r)
 	switch {
+	case err == nil && len(key) > longestKey:
+		return "", errTooLong
 	case err == nil && key != "":
 		return key, nil
 	case err == nil:
@@ -63,6 +71,10 @@ func RequestKey(find func(Request) (string, error)) Key {
 // none, or with more than one, has no key: which of two would be checked by whoever
 // checks API keys is not ours to guess. Check API keys before you limit by them,
 // or limit by address first: whoever may invent keys has as many budgets.
+//
+// A token that its client renews is a new budget each time, and one that lists groups
+// and roles may be too long to be a key: count such clients by Value, under the name in
+// the token.
 func Header(name string) Key {
 	canonical := http.CanonicalHeaderKey(name)
 	if !isToken(name) || canonical == "Host" { // a server moves Host to Request.Host
@@ -121,16 +133,16 @@ func Value(contextKey any) Key {
 // Fixed is one key for all requests: one budget for all callers together, or a
 // part of a Join.
 func Fixed(key string) Key {
-	if key == "" {
-		return Key{err: invalid("Fixed", `""`, "at least one byte")}
+	if key == "" || len(key) > longestKey {
+		return Key{err: invalid("Fixed", fmt.Sprintf("%.64q", key), fmt.Sprintf("1 to %d bytes", longestKey))}
 	}
 	return Key{find: func(Request) (string, error) { return key, nil }}
 }
 
 // Join is several keys as one: a budget for each user and route. It has no key
-// where one of them has none. No two lists of parts give the same key: each part
-// but the last comes with its length, so ("a", "b:c") is "1:ab:c", and ("a:b", "c")
-// is "3:a:bc".
+// where one of them has none, or all together are too long. No two lists of parts
+// give the same key: each part but the last comes with its length, so ("a", "b:c") is
+// "1:ab:c", and ("a:b", "c") is "3:a:bc".
 func Join(keys ...Key) Key {
 	if len(keys) == 0 {
 		return Key{err: invalid("Join", "no keys", "at least one")}

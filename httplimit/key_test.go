@@ -3,6 +3,7 @@ package httplimit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -45,11 +46,50 @@ func TestKeys(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		c.change(r)
-		got, err := c.key.of(native{r})
+		got, err := keyBy(c.key.find, native{r})
 		if got != c.want || errors.Is(err, ErrNoKey) != (c.want == "") {
 			t.Errorf("%s: %q, %v; want %q", c.why, got, err, c.want)
 		}
 	}
+}
+
+// What is too long is no key, wherever it comes from and whatever it is a part of.
+func TestLongKeysAreNone(t *testing.T) {
+	long, longest := strings.Repeat("k", longestKey+1), strings.Repeat("k", longestKey)
+	r := &message{route: long, left: map[any]any{"text": long, "user": &strings.Builder{}},
+		headers: map[string][]string{"Long": {long}, "Longest": {longest}}}
+	r.left["user"].(*strings.Builder).WriteString(long)
+	for name, key := range map[string]Key{
+		"a header": Header("Long"), "a string": Value("text"), "a Stringer": Value("user"), "a pattern": Pattern(),
+		"a join": Join(Fixed("a"), Header("Longest")), "a part": Join(Header("Long"), Fixed("a")),
+		"a function": RequestKey(func(Request) (string, error) { return long, nil }),
+		"a copy":     {find: copied(Header("Long").find)},
+	} {
+		if got, err := keyBy(key.find, r); got != "" || !errors.Is(err, ErrNoKey) || len(err.Error()) > 200 {
+			t.Errorf("%s: a key of %d bytes, %v", name, len(got), err)
+		}
+	}
+	if got, err := keyBy(Header("Longest").find, r); got != longest || err != nil {
+		t.Errorf("the longest key: %d bytes, %v", len(got), err)
+	}
+}
+
+// Who sends long keys fills no memory, not even that of a limiter which keeps keys
+// as they are, for its LimitFor.
+func TestLongKeysAreNotRemembered(t *testing.T) {
+	inBubble(t, func(w *world) {
+		customers := w.limiter("customers", hybrid.PerHour(1), &hybrid.LimiterOptions{
+			LimitFor: func(string) (hybrid.Limit, bool) { return hybrid.PerHour(2), true },
+		})
+		h := w.serve(customers, &Options{Key: Header("X-API-Key"), NoKey: http.StatusUnauthorized})
+		for i := range 100 {
+			wantStatus(t, call(h, with("X-API-Key", fmt.Sprintf("%060000d", i))), http.StatusUnauthorized, "X-RateLimit-Limit", "")
+		}
+		if n := w.node.Stats().Total.Keys; n != 0 {
+			t.Errorf("%d keys are remembered", n)
+		}
+		wantStatus(t, call(h, with("X-API-Key", fmt.Sprintf("%02048d", 1))), http.StatusOK, "X-RateLimit-Limit", "2")
+	})
 }
 
 func TestPatternIsTheRoute(t *testing.T) {
@@ -84,7 +124,7 @@ func FuzzJoin(f *testing.F) {
 			for _, p := range parts {
 				keys = append(keys, KeyFunc(func(*http.Request) (string, error) { return p, nil }))
 			}
-			return Join(keys...).of(native{})
+			return keyBy(Join(keys...).find, native{})
 		}
 		first, err1 := of(a, b)
 		second, err2 := of(c, d)

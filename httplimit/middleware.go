@@ -27,10 +27,10 @@ func New(limiter *hybrid.Limiter, opts *Options) (func(http.Handler) http.Handle
 // New, but for the policies that were seen.
 type middleware struct {
 	*Decider
-	skip     func(*http.Request) bool
-	deny     func(http.ResponseWriter, *http.Request, Decision)
-	failure  func(http.ResponseWriter, *http.Request, error)
-	shadowed func(*http.Request, Decision) // or nil
+	skip    func(*http.Request) bool // or nil
+	deny    func(http.ResponseWriter, *http.Request, Decision)
+	failure func(http.ResponseWriter, *http.Request, error)
+	decided func(*http.Request, Decision) // or nil
 }
 
 type handler struct {
@@ -55,12 +55,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.show(w.Header(), &v)
+	if h.decided != nil {
+		h.decided(r, v.decision())
+	}
 	if !v.result.Allowed {
 		h.deny(w, r, v.decision())
 		return
-	}
-	if v.result.Shadowed && h.shadowed != nil {
-		h.shadowed(r, v.decision())
 	}
 	h.next.ServeHTTP(w, r)
 }

@@ -44,10 +44,10 @@ func TestNoKeyIsNoSharedBucket(t *testing.T) {
 		"empty":   KeyFunc(func(*http.Request) (string, error) { return "", nil }),
 		"failing": KeyFunc(func(*http.Request) (string, error) { return "k", secret }),
 		"no IP": KeyFunc(func(*http.Request) (string, error) {
-			return RemoteIP(nil).of(native{&http.Request{RemoteAddr: "pipe"}})
+			return keyBy(RemoteIP(nil).find, native{&http.Request{RemoteAddr: "pipe"}})
 		}),
 		"too long": KeyFunc(func(*http.Request) (string, error) {
-			return strings.Repeat("k", 64<<10+1), nil
+			return strings.Repeat("k", longestKey+1), nil
 		}),
 	}
 	inBubble(t, func(w *world) {
@@ -67,7 +67,7 @@ func TestNoKeyIsNoSharedBucket(t *testing.T) {
 				w.WriteHeader(http.StatusTeapot)
 			}}
 			wantStatus(t, call(w.serve(api, own)), http.StatusTeapot)
-			if !isNoKey(told) || errors.Is(told, secret) != (name == "failing") {
+			if !errors.Is(told, ErrNoKey) || errors.Is(told, secret) != (name == "failing") {
 				t.Errorf("%s: Failure was told %v", name, told)
 			}
 		}
@@ -194,7 +194,11 @@ func TestClosedLimiter(t *testing.T) {
 func TestShadow(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var told []Decision
-		opts := &Options{Key: Fixed("k"), Shadowed: func(_ *http.Request, d Decision) { told = append(told, d) }}
+		opts := &Options{Key: Fixed("k"), Decided: func(_ *http.Request, d Decision) {
+			if d.Result.Shadowed {
+				told = append(told, d)
+			}
+		}}
 		shadow := w.limiter("api", hybrid.PerHour(2), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
 		h := w.serve(shadow, opts)
 		for i := range 5 {
@@ -209,6 +213,115 @@ func TestShadow(t *testing.T) {
 		}
 		never := w.limiter("never", hybrid.PerHour(0), &hybrid.LimiterOptions{Shadow: true})
 		wantStatus(t, call(w.serve(never, &Options{Headers: IETF})), http.StatusOK, "RateLimit", `"never";r=0`)
+	})
+}
+
+// Nor does another limit hide what a trial would have denied. The headers are those of
+// the limit that the server is told of.
+func TestShadowBesideLimitsThatAreEnforced(t *testing.T) {
+	inBubble(t, func(w *world) {
+		for i, c := range []struct {
+			limit hybrid.Limit
+			cost  int64
+			told  int // of 8
+			last  string
+		}{
+			{hybrid.PerHour(0), 1, 8, `"trial";r=0`},
+			{hybrid.PerHour(100), 60, 7, `"trial";r=40;t=1440`},
+		} {
+			enforced := w.strict(fmt.Sprint("enforced ", i), hybrid.PerHour(8))
+			trial := w.limiter(fmt.Sprint("trial ", i), c.limit, &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
+			told := 0
+			h := w.serve(enforced, &Options{Key: Fixed("k"), Headers: IETF,
+				Decided: func(_ *http.Request, d Decision) {
+					if !d.Result.Shadowed {
+						return
+					}
+					if told++; d.Limiter != trial || d.Status != http.StatusOK {
+						t.Errorf("told %+v", d)
+					}
+				},
+				More: []Check{{Limiter: trial, Name: "trial", Cost: func(*http.Request) int64 { return c.cost }}},
+			})
+			for range 7 {
+				wantStatus(t, call(h), http.StatusOK)
+			}
+			wantStatus(t, call(h), http.StatusOK, "RateLimit", c.last, "Retry-After", "")
+			wantStatus(t, call(h), http.StatusTooManyRequests, "RateLimit", fmt.Sprintf(`"enforced %d";r=0;t=450`, i), "Retry-After", "450")
+			if counted := w.node.Stats().Limiters[trial.Name()].Shadowed; told != c.told || counted != uint64(told) {
+				t.Errorf("%v: told of %d requests, counted %d; want %d", c.limit, told, counted, c.told)
+			}
+		}
+	})
+}
+
+// Each decision is told once, before the handler runs or the request is refused:
+// whoever made it, and however it turned out. What was not decided is not told.
+func TestDecided(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var log []string
+		cost := int64(1)
+		serve := func(name string, opts hybrid.LimiterOptions, more ...Check) func(path string, change ...func(*http.Request)) {
+			opts.Accuracy = hybrid.Exact
+			mw, err := New(w.limiter(name, hybrid.PerHour(1), &opts), &Options{
+				Key:     Header("X-Key"),
+				Cost:    func(*http.Request) int64 { return cost },
+				Skip:    func(r *http.Request) bool { return r.URL.Path == "/skip" },
+				Deny:    func(http.ResponseWriter, *http.Request, Decision) { log = append(log, "denied") },
+				Failure: func(http.ResponseWriter, *http.Request, error) { log = append(log, "failed") },
+				Decided: func(r *http.Request, d Decision) {
+					log = append(log, fmt.Sprint("decided ", r.URL.Path, " ", d.Name, " ", d.Key, " ", d.Status, " ", d.Result.Path, " ", d.Result.Shadowed))
+				},
+				More: more,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := mw(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { log = append(log, "handled "+r.URL.Path) }))
+			return func(path string, change ...func(*http.Request)) {
+				call(h, append(change, func(r *http.Request) { r.URL.Path = path })...)
+			}
+		}
+		ann, bob := with("X-Key", "ann"), with("X-Key", "bob")
+		open := serve("open", hybrid.LimiterOptions{OnFailure: hybrid.FailOpen})
+		closed := serve("closed", hybrid.LimiterOptions{OnFailure: hybrid.FailClosed})
+		shadow := serve("shadow", hybrid.LimiterOptions{Shadow: true})
+		both := serve("first", hybrid.LimiterOptions{}, Check{Limiter: w.strict("second", hybrid.PerHour(5))})
+		open("/1", ann)
+		open("/2", ann)
+		open("/no-key")
+		open("/skip", ann)
+		cost = 0
+		open("/free", ann)
+		both("/free", ann)
+		cost = -1
+		open("/negative", ann)
+		cost = 1
+		shadow("/3", ann)
+		shadow("/4", ann)
+		both("/5", ann)
+		both("/6", ann)
+		w.breakRedis()
+		open("/7", bob)
+		closed("/8", bob)
+		want := []string{
+			"decided /1 open ann 200 exact false", "handled /1",
+			"decided /2 open ann 429 exact false", "denied",
+			"failed",
+			"handled /skip",
+			"handled /free",
+			"handled /free",
+			"failed",
+			"decided /3 shadow ann 200 exact false", "handled /3",
+			"decided /4 shadow ann 200 exact true", "handled /4",
+			"decided /5 first ann 200 exact false", "handled /5",
+			"decided /6 first ann 429 exact false", "denied",
+			"decided /7 open bob 200 fallback false", "handled /7",
+			"decided /8 closed bob 503 fallback false", "denied",
+		}
+		if got := strings.Join(log, "\n"); got != strings.Join(want, "\n") {
+			t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+		}
 	})
 }
 

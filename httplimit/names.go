@@ -66,8 +66,8 @@ type Names struct {
 }
 
 // resolve returns the names with their defaults, in canonical form. Two that are
-// sent with one response must differ.
-func (n Names) resolve(style Headers) (Names, error) {
+// sent with one response must differ. Errors call the names by owner.
+func (n Names) resolve(owner string, style Headers) (Names, error) {
 	all := []struct {
 		field    string
 		name     *string
@@ -83,7 +83,7 @@ func (n Names) resolve(style Headers) (Names, error) {
 	}
 	seen := map[string]string{}
 	for _, h := range all {
-		field := "Options.Names." + h.field
+		field := owner + "." + h.field
 		if err := checkName(field, orDefault(*h.name, h.standard)); err != nil {
 			return Names{}, err
 		}
@@ -92,7 +92,7 @@ func (n Names) resolve(style Headers) (Names, error) {
 			continue
 		}
 		if other, ok := seen[*h.name]; ok {
-			return Names{}, invalid(field, fmt.Sprintf("%q", *h.name), "a name other than that of Options.Names."+other)
+			return Names{}, refused(field, fmt.Sprintf("%q", *h.name), "a name other than that of "+owner+"."+other)
 		}
 		seen[*h.name] = h.field
 	}
@@ -105,9 +105,9 @@ var framing = []string{"Connection", "Content-Encoding", "Content-Length", "Cont
 func checkName(field, name string) error {
 	switch {
 	case !isToken(name):
-		return invalid(field, fmt.Sprintf("%.64q", name), "a header name: letters, digits and !#$%&'*+-.^_`|~")
+		return refused(field, fmt.Sprintf("%.64q", name), "a header name: letters, digits and !#$%&'*+-.^_`|~")
 	case slices.Contains(framing, http.CanonicalHeaderKey(name)):
-		return invalid(field, fmt.Sprintf("%q", name), "a header name with no meaning for the message's framing or content")
+		return refused(field, fmt.Sprintf("%q", name), "a header name with no meaning for the message's framing or content")
 	}
 	return nil
 }

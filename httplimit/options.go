@@ -25,8 +25,8 @@ type Options struct {
 
 	// More are further limits that a request must pass: per day beside per
 	// second, per tenant beside per user. All are charged or none. The limit that
-	// denied describes the response, or the tightest one if all admit. The limiters
-	// must be of one node.
+	// denied describes the response; else one that only shadow mode let pass, or the
+	// tightest one. The limiters must be of one node.
 	More []Check
 
 	Headers Headers // how responses show the limit; default XRateLimit
@@ -51,9 +51,10 @@ type Options struct {
 	// of hybrid. It may hold what a Key function put into it: do not show it to clients.
 	Failure func(http.ResponseWriter, *http.Request, error)
 
-	// Shadowed is told of each request that passes only because a limiter is in
-	// shadow mode, before the handler runs.
-	Shadowed func(*http.Request, Decision)
+	// Decided is told of each decision, once, before the handler runs or the request is
+	// refused: to log it, to count it, to write it on a span. What is skipped, free or
+	// without a key, and what Failure answers, was not decided.
+	Decided func(*http.Request, Decision)
 }
 
 // Check is one more limit that requests must pass.
@@ -70,11 +71,13 @@ func (o *Options) resolve(limiter *hybrid.Limiter) (*middleware, error) {
 	for _, c := range o.More {
 		limits = append(limits, Limit{Limiter: c.Limiter, Key: c.Key, Cost: nativeCost(c.Cost), Name: c.Name})
 	}
-	d, err := newDecider(limits, &DeciderOptions{Headers: o.Headers, Names: o.Names, Problem: o.Problem, NoKey: o.NoKey})
+	d, err := newDecider(limits, &DeciderOptions{
+		Headers: o.Headers, Names: o.Names, Problem: o.Problem, NoKey: o.NoKey, Owner: "httplimit.Options",
+	})
 	if err != nil {
 		return nil, err
 	}
-	m := &middleware{Decider: d, skip: o.Skip, deny: o.Deny, failure: o.Failure, shadowed: o.Shadowed}
+	m := &middleware{Decider: d, skip: o.Skip, deny: o.Deny, failure: o.Failure, decided: o.Decided}
 	if m.deny == nil {
 		m.deny = m.refuse
 	}
@@ -90,26 +93,4 @@ func nativeCost(cost func(*http.Request) int64) func(Request) int64 {
 		return nil
 	}
 	return func(r Request) int64 { return cost(r.(native).Request) }
-}
-
-// answers checks how responses are to be written.
-func (o *DeciderOptions) answers() (answers, error) {
-	names, err := o.Names.resolve(o.Headers)
-	if err != nil {
-		return answers{}, err
-	}
-	a := answers{style: o.Headers, names: names, problem: o.Problem, noKey: orDefault(o.NoKey, http.StatusBadRequest)}
-	switch o.Headers {
-	case XRateLimit, XRateLimitEpoch:
-		a.shown = []string{names.Limit, names.Remaining, names.Reset}
-	case IETF:
-		a.shown = []string{names.RateLimit, names.Policy}
-	case NoHeaders:
-	default:
-		return answers{}, invalid("Options.Headers", o.Headers, "XRateLimit, XRateLimitEpoch, IETF or NoHeaders")
-	}
-	if a.noKey < 400 || a.noKey > 599 {
-		return answers{}, invalid("Options.NoKey", o.NoKey, "400 to 599")
-	}
-	return a, nil
 }

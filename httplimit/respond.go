@@ -58,7 +58,7 @@ func (a *answers) Failure(err error) Answer {
 	switch {
 	case p.Status == statusClientLeft:
 		return Answer{Status: statusClientLeft}
-	case isNoKey(err):
+	case errors.Is(err, ErrNoKey):
 		p.Detail = "The request does not say clearly who it comes from."
 	case p.Status == http.StatusServiceUnavailable:
 		return a.answer(&p, Field{a.names.RetryAfter, "1"})
@@ -69,7 +69,7 @@ func (a *answers) Failure(err error) Answer {
 // failureStatus is the status of a request that could not be decided.
 func (a *answers) failureStatus(err error) int {
 	switch {
-	case isNoKey(err):
+	case errors.Is(err, ErrNoKey):
 		return a.noKey
 	case errors.Is(err, context.Canceled):
 		return statusClientLeft
@@ -78,12 +78,6 @@ func (a *answers) failureStatus(err error) int {
 	default: // a negative cost
 		return http.StatusInternalServerError
 	}
-}
-
-// isNoKey reports whether a request has no key, or none that can be used: too
-// long a one is the client's doing too.
-func isNoKey(err error) bool {
-	return errors.Is(err, ErrNoKey) || errors.Is(err, hybrid.ErrInvalidKey)
 }
 
 // answer words a refusal, which no cache may keep.

@@ -26,11 +26,11 @@ func New(limiter *hybrid.Limiter, opts *Options) (fiber.Handler, error) {
 
 // middleware is what all requests of one New share. Nothing in it changes after New.
 type middleware struct {
-	decider  *httplimit.Decider
-	skip     func(fiber.Ctx) bool // or nil
-	deny     func(fiber.Ctx, httplimit.Decision) error
-	failure  func(fiber.Ctx, error) error
-	shadowed func(fiber.Ctx, httplimit.Decision) // or nil
+	decider *httplimit.Decider
+	skip    func(fiber.Ctx) bool // or nil
+	deny    func(fiber.Ctx, httplimit.Decision) error
+	failure func(fiber.Ctx, error) error
+	decided func(fiber.Ctx, httplimit.Decision) // or nil
 }
 
 // handle asks, and shows the limit before the handler runs, which may change the
@@ -47,11 +47,11 @@ func (m *middleware) handle(c fiber.Ctx) error {
 		return c.Next()
 	}
 	set(c, m.decider.Fields(&d))
+	if m.decided != nil {
+		m.decided(c, d)
+	}
 	if !d.Result.Allowed {
 		return m.deny(c, d)
-	}
-	if d.Result.Shadowed && m.shadowed != nil {
-		m.shadowed(c, d)
 	}
 	return c.Next()
 }

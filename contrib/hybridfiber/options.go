@@ -27,8 +27,8 @@ type Options struct {
 	Name string
 
 	// More are further limits that a request must pass. All are charged or none. The
-	// limit that denied describes the response, or the tightest one if all admit. The
-	// limiters must be of one node.
+	// limit that denied describes the response; else one that only shadow mode let pass,
+	// or the tightest one. The limiters must be of one node.
 	More []Check
 
 	Headers httplimit.Headers // how responses show the limit; default httplimit.XRateLimit
@@ -46,9 +46,10 @@ type Options struct {
 	// a Key function put into it: do not show it to clients.
 	Failure func(fiber.Ctx, error) error
 
-	// Shadowed is told of each request that passes only because a limiter is in
-	// shadow mode, before the handler runs.
-	Shadowed func(fiber.Ctx, httplimit.Decision)
+	// Decided is told of each decision, once, before the handler runs or the request is
+	// refused. What is skipped, free or without a key, and what Failure answers, was not
+	// decided.
+	Decided func(fiber.Ctx, httplimit.Decision)
 }
 
 // Check is one more limit that requests must pass.
@@ -65,12 +66,13 @@ func (o *Options) resolve(limiter *hybrid.Limiter) (*middleware, error) {
 		limits = append(limits, httplimit.Limit{Limiter: c.Limiter, Key: c.Key, Cost: costOf(c.Cost), Name: c.Name})
 	}
 	d, err := httplimit.NewDecider(limits, &httplimit.DeciderOptions{
-		Headers: o.Headers, Names: o.Names, Problem: o.Problem, NoKey: o.NoKey, CopyKeys: true,
+		Headers: o.Headers, Names: o.Names, Problem: o.Problem, NoKey: o.NoKey,
+		CopyKeys: true, Owner: "hybridfiber.Options",
 	})
 	if err != nil {
 		return nil, err
 	}
-	m := &middleware{decider: d, skip: o.Skip, deny: o.Deny, failure: o.Failure, shadowed: o.Shadowed}
+	m := &middleware{decider: d, skip: o.Skip, deny: o.Deny, failure: o.Failure, decided: o.Decided}
 	if m.deny == nil {
 		m.deny = m.refuse
 	}

@@ -114,8 +114,8 @@ func translate(o *httplimit.Options) *Options {
 			return w.err
 		}
 	}
-	if o.Shadowed != nil {
-		opts.Shadowed = func(c fiber.Ctx, d httplimit.Decision) { o.Shadowed(native(c), d) }
+	if o.Decided != nil {
+		opts.Decided = func(c fiber.Ctx, d httplimit.Decision) { o.Decided(native(c), d) }
 	}
 	return opts
 }

@@ -119,8 +119,8 @@ func httpKey(tb testing.TB, key httplimit.Key) func(*http.Request) string {
 	node := nobody(tb)
 	var found string
 	mw, err := httplimit.New(newLimiter(tb, node, "shadow", hybrid.PerSecond(0), &hybrid.LimiterOptions{Shadow: true}), &httplimit.Options{
-		Key:      key,
-		Shadowed: func(_ *http.Request, d httplimit.Decision) { found = d.Key },
+		Key:     key,
+		Decided: func(_ *http.Request, d httplimit.Decision) { found = d.Key },
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -133,11 +133,25 @@ func httpKey(tb testing.TB, key httplimit.Key) func(*http.Request) string {
 	}
 }
 
+// A key that is too long for HTTP is too long for gRPC.
+func TestLongestKeyIsThatOfHTTP(t *testing.T) {
+	ours, theirs := Metadata("x-api-key"), httpKey(t, httplimit.Header("X-API-Key"))
+	for n, is := range map[int]bool{longestKey - 1: true, longestKey: true, longestKey + 1: false, 60_000: false} {
+		key := strings.Repeat("k", n)
+		r := &http.Request{Header: http.Header{"X-Api-Key": {key}}}
+		got, err := ours.of(from(nil, "x-api-key", key), Call{})
+		if over := theirs(r.WithContext(ctx)); got != over || (got == key) != is || is != (err == nil) {
+			t.Errorf("%d bytes: a key of %d, %v, over HTTP of %d; want one: %v", n, len(got), err, len(over), is)
+		}
+	}
+}
+
 // FuzzCalls is metadata that anybody may write: each call is decided, none is counted
 // under nothing, and a key of any bytes makes a status that can be sent.
 func FuzzCalls(f *testing.F) {
 	f.Add("k", "1.1.1.1", []byte{0, 255})
 	f.Add(strings.Repeat("k", 1<<16+1), strings.Repeat("1,", 1000), []byte(nil))
+	f.Add(strings.Repeat("k", longestKey), "1.1.1.1", []byte("t"))
 	f.Add("\xff\x00", "::", []byte("\n"))
 	l := newLimiter(f, nobody(f), "none", hybrid.PerSecond(0), nil)
 	opts := &ServerOptions{
@@ -162,7 +176,7 @@ func FuzzCalls(f *testing.F) {
 		switch {
 		case d.quota != nil && (!whole || !strings.Contains(told.Key, apiKey)):
 			t.Errorf("%q and %q are counted as %q", apiKey, token, told.Key)
-		case d.quota == nil && whole && len(apiKey)+len(token) < 64000:
+		case d.quota == nil && whole && len(apiKey)+len(token) < longestKey-100:
 			t.Errorf("%v for %q and %q", err, apiKey, token)
 		}
 	})

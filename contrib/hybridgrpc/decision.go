@@ -9,7 +9,10 @@ import (
 	"github.com/hybridlimit/hybrid"
 )
 
-// Decision is what the functions of ServerOptions are told.
+// Decision is what the functions of ServerOptions are told. What passes has
+// Result.Allowed; with Result.Shadowed it would have been denied, but for shadow mode.
+// Where Redis did not answer, and the failure policy decided, Result.Path is
+// hybrid.PathFallback.
 type Decision struct {
 	Result  hybrid.Result
 	Limiter *hybrid.Limiter // whose limit the Result describes

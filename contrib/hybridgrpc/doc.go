@@ -19,7 +19,7 @@
 //	is denied                               ResourceExhausted  RetryInfo, QuotaFailure
 //	is denied and can never pass            ResourceExhausted  QuotaFailure
 //	is denied since Redis does not answer   Unavailable        RetryInfo
-//	has no key, or one of over 64 KiB       InvalidArgument    none
+//	has no key, or one of over 2 KiB        InvalidArgument    none
 //	has a negative cost                     Internal           none
 //	was left by its client                  Canceled           none
 //	was out of time before it was decided   DeadlineExceeded   none
@@ -29,6 +29,7 @@
 // key, and QuotaFailure which limit denied: by its name, never by the key. Unavailable
 // is the answer of a limit that is FailClosed while Redis does not answer; a FailLocal
 // one denies with ResourceExhausted what is above the node's share.
+// ServerOptions.Decided is told of each decision, for logs and traces.
 //
 // # Metadata
 //

@@ -10,8 +10,8 @@ import (
 )
 
 // ErrNoKey is what ServerOptions.Failure is told, wrapped, of a call that has no key:
-// its Key failed, or found nothing. Test with errors.Is. What the constructors refuse
-// is a hybrid.ErrInvalidOption.
+// its Key failed, found nothing, or more than 2 KiB. Test with errors.Is. What the
+// constructors refuse is a hybrid.ErrInvalidOption.
 var ErrNoKey = errors.New("hybridgrpc: the call has no key")
 
 // invalid names what the constructors refuse: the field, its value, and what is allowed.

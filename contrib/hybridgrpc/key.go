@@ -27,13 +27,19 @@ type Call struct {
 // it is returned by the constructor of the interceptor. The zero Key is the default of
 // where it is used.
 //
-// A Key that fails, or finds an empty string, gives the call no key: it is refused (see
-// ServerOptions.NoKey) and never counted with others.
+// A Key that fails, or finds an empty string or one of over 2 KiB, gives the call no key:
+// it is refused (see ServerOptions.NoKey) and never counted with others.
 type Key struct {
 	find    func(context.Context, Call) (string, error)
 	clients bool  // it can find nothing on a server
 	err     error // what is wrong with it
 }
+
+// longestKey is the longest key of a call, in bytes, as in package httplimit: what a
+// client sends may be remembered for a while, by a limiter with LimitFor as it is.
+const longestKey = 2 << 10
+
+var errTooLong = fmt.Errorf("%w: what it has is longer than %d bytes", ErrNoKey, longestKey)
 
 func (k Key) isZero() bool { return k.find == nil && k.err == nil }
 
@@ -41,6 +47,8 @@ func (k Key) isZero() bool { return k.find == nil && k.err == nil }
 func (k Key) of(ctx context.Context, call Call) (string, error) {
 	key, err := k.find(ctx, call)
 	switch {
+	case err == nil && len(key) > longestKey:
+		return "", errTooLong
 	case err == nil && key != "":
 		return key, nil
 	case err == nil:
@@ -65,11 +73,11 @@ func KeyFunc(find func(context.Context, Call) (string, error)) Key {
 // key. A call with none, or with more than one, has no key: which of two would be
 // checked by whoever checks API keys is not ours to guess. Check API keys before you
 // limit by them, or limit by address first: whoever may invent keys has as many budgets.
+// A token that its client renews is a new budget each time: count by Value instead.
 //
 // The value of a name that ends in "-bin" is bytes, of any kind.
 //
-// On a client it is that of the call which the server is at, if the context is that
-// call's.
+// On a client it reads the incoming call's metadata, if the context comes from one.
 func Metadata(name string) Key {
 	name = strings.ToLower(name)
 	if !isName(name) {
@@ -126,17 +134,17 @@ func Value(contextKey any) Key {
 // Fixed is one key for all calls: one budget for all callers together, or a part of a
 // Join.
 func Fixed(key string) Key {
-	if key == "" {
-		return Key{err: invalid("Fixed", `""`, "at least one byte")}
+	if key == "" || len(key) > longestKey {
+		return Key{err: invalid("Fixed", fmt.Sprintf("%.64q", key), fmt.Sprintf("1 to %d bytes", longestKey))}
 	}
 	return Key{find: func(context.Context, Call) (string, error) { return key, nil }}
 }
 
 // Join is several keys as one: a budget for each user and method. It has no key where
-// one of them has none. No two lists of parts give the same key: each part but the last
-// comes with its length, so ("a", "b:c") is "1:ab:c", and ("a:b", "c") is "3:a:bc". It
-// is written as httplimit.Join writes it: the same parts have the same budget over
-// HTTP and gRPC.
+// one of them has none, or all together are too long. No two lists of parts give the
+// same key: each part but the last comes with its length, so ("a", "b:c") is "1:ab:c",
+// and ("a:b", "c") is "3:a:bc". It is written as httplimit.Join writes it: the same
+// parts have the same budget over HTTP and gRPC.
 func Join(keys ...Key) Key {
 	if len(keys) == 0 {
 		return Key{err: invalid("Join", "no keys", "at least one")}

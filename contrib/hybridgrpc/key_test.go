@@ -94,6 +94,26 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// What is too long is no key, wherever it comes from and whatever it is a part of.
+func TestLongKeysAreNone(t *testing.T) {
+	long, longest := strings.Repeat("k", longestKey+1), strings.Repeat("k", longestKey)
+	c := context.WithValue(from(nil, "long", long, "long-bin", long, "longest", longest), userKey{}, stringer{long})
+	c = context.WithValue(c, "text", long) //nolint:staticcheck // any key will do
+	call := Call{Method: long, Target: long}
+	for name, key := range map[string]Key{
+		"metadata": Metadata("long"), "binary metadata": Metadata("long-bin"), "a stringer": Value(userKey{}), "a string": Value("text"),
+		"a method": Method(), "a target": Target(), "a join": Join(Fixed("a"), Metadata("longest")), "a part": Join(Metadata("long"), Fixed("a")),
+		"a function": KeyFunc(func(context.Context, Call) (string, error) { return long, nil }),
+	} {
+		if got, err := key.of(c, call); got != "" || !errors.Is(err, ErrNoKey) || len(err.Error()) > 200 {
+			t.Errorf("%s: a key of %d bytes, %v", name, len(got), err)
+		}
+	}
+	if got, err := Metadata("longest").of(c, call); got != longest || err != nil {
+		t.Errorf("the longest key: %d bytes, %v", len(got), err)
+	}
+}
+
 // Two lists of parts never give one key.
 func TestJoinsDiffer(t *testing.T) {
 	seen := map[string][]string{}

@@ -35,7 +35,8 @@ type ServerOptions struct {
 
 	// More are further limits that a call must pass: per day beside per second, per
 	// tenant beside per user. All are charged or none. The limit that denied is that of
-	// the answer, or the tightest one if all admit. Their limiters must be of the same node.
+	// the answer; else one that only shadow mode let pass, or the tightest one. Their
+	// limiters must be of the same node.
 	More []Check
 
 	// Messages says whether what a client sends on a stream is charged; default
@@ -74,9 +75,12 @@ type ServerOptions struct {
 	// not show it to clients.
 	Failure func(context.Context, error) error
 
-	// Shadowed is told of each call that passes only because a limiter is in shadow mode,
-	// before the handler runs.
-	Shadowed func(context.Context, Decision)
+	// Decided is told of each decision, once, before the handler runs or the call is
+	// refused: to log it, to count it, to write it on a span. Of a stream these are its
+	// opening, and each message that Messages charges; but a message that WaitMessages
+	// lets wait has no Result, and is told only if it can never pass. What is skipped, free
+	// or without a key, and what Failure is told, was not decided.
+	Decided func(context.Context, Decision)
 }
 
 // Check is one more limit that calls must pass.

@@ -45,6 +45,7 @@ func TestInvalidServerOptions(t *testing.T) {
 		{l, ServerOptions{Key: Metadata(":authority")}, "Metadata"},
 		{l, ServerOptions{Key: Metadata("grpc-timeout")}, "Metadata"},
 		{l, ServerOptions{Key: Fixed("")}, "Fixed"},
+		{l, ServerOptions{Key: Fixed(strings.Repeat("k", longestKey+1))}, "allowed 1 to 2048 bytes"},
 		{l, ServerOptions{Key: Value(nil)}, "Value"},
 		{l, ServerOptions{Key: Value([]int{})}, "Value"},
 		{l, ServerOptions{Key: Target()}, "Target"},

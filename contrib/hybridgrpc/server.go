@@ -90,15 +90,17 @@ func (s *server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	return handler(srv, ss)
 }
 
-// judge is the error of a call that was denied. Of one that passes it tells
-// Shadowed.
+// judge tells Decided what was decided of a call. It is the error of one that was
+// denied.
 func (s *server) judge(ctx context.Context, call Call, v *verdict) error {
-	switch {
-	case v.limit == nil: // free
-	case !v.result.Allowed:
-		return s.denied(ctx, call, v)
-	case v.result.Shadowed && s.options.Shadowed != nil:
-		s.options.Shadowed(ctx, v.decision(call))
+	if v.limit == nil { // free
+		return nil
 	}
-	return nil
+	if s.options.Decided != nil {
+		s.options.Decided(ctx, v.decision(call))
+	}
+	if v.result.Allowed {
+		return nil
+	}
+	return s.denied(ctx, call, v)
 }

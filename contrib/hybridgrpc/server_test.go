@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,14 +170,95 @@ func TestShadow(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var told []Decision
 		l := w.limiter("api", hybrid.PerHour(1), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
-		c := w.serve(l, &ServerOptions{Shadowed: func(_ context.Context, d Decision) { told = append(told, d) }})
+		c := w.serve(l, &ServerOptions{Decided: func(_ context.Context, d Decision) { told = append(told, d) }})
 		for range 2 {
 			if a := c.say(ctx, ""); a.err != nil {
 				t.Fatal(a.err)
 			}
 		}
-		if len(told) != 1 || told[0].Method != say || told[0].Key != "203.0.113.9" || told[0].Name != "api" || told[0].Code != codes.OK || !told[0].Result.Shadowed || told[0].Limiter != l {
-			t.Errorf("%+v", told)
+		if len(told) != 2 || told[0].Result.Shadowed || !told[1].Result.Shadowed {
+			t.Fatalf("%+v", told)
+		}
+		if d := told[1]; d.Method != say || d.Key != "203.0.113.9" || d.Name != "api" || d.Code != codes.OK || d.Limiter != l {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+// Nor does a tighter limit hide what a trial would have denied.
+func TestShadowBesideALimitThatIsEnforced(t *testing.T) {
+	inBubble(t, func(w *world) {
+		trial := w.limiter("trial", hybrid.PerHour(100), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
+		told := 0
+		c := w.serve(w.strict("enforced", hybrid.PerHour(8)), &ServerOptions{
+			More: []Check{{Limiter: trial, Cost: func(context.Context, Call) int64 { return 60 }}},
+			Decided: func(_ context.Context, d Decision) {
+				if !d.Result.Shadowed {
+					return
+				}
+				if told++; d.Limiter != trial || d.Name != "trial" {
+					t.Errorf("told %+v", d)
+				}
+			},
+		})
+		for range 8 {
+			if a := c.say(ctx, ""); a.err != nil {
+				t.Fatal(a.err)
+			}
+		}
+		wantDenied(t, c.say(ctx, "").err, "enforced")
+		if counted := w.node.Stats().Limiters["trial"].Shadowed; told != 7 || counted != 7 {
+			t.Errorf("told of %d calls, counted %d; want 7", told, counted)
+		}
+	})
+}
+
+// Each decision is told once, before the handler runs or Deny is asked: whoever made
+// it, and however it turned out. What was not decided is not told.
+func TestDecided(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var log []string
+		told := func(_ context.Context, d Decision) {
+			log = append(log, fmt.Sprint("decided ", d.Name, " ", d.Key, " ", d.Code, " ", d.Result.Path))
+		}
+		w.echo.say = func(_ context.Context, text string) (string, error) {
+			log = append(log, "handled "+text)
+			return text, nil
+		}
+		exact := func(name string, p hybrid.FailurePolicy) *hybrid.Limiter {
+			return w.limiter(name, hybrid.PerHour(1), &hybrid.LimiterOptions{Accuracy: hybrid.Exact, OnFailure: p})
+		}
+		cost := int64(1)
+		opts := &ServerOptions{
+			Key:     Metadata("x-key"),
+			Skip:    func(_ context.Context, call Call) bool { return call.Request.(*wrapperspb.StringValue).Value == "skip" },
+			Cost:    func(context.Context, Call) int64 { return cost },
+			Deny:    func(context.Context, Decision) error { log = append(log, "denied"); return nil },
+			Decided: told,
+		}
+		c := w.serve(exact("api", hybrid.FailOpen), opts)
+		ann := with("x-key", "ann")
+		c.say(ann, "1")
+		c.say(ann, "2")
+		c.say(ctx, "no key")
+		c.say(ann, "skip")
+		cost = 0
+		c.say(ann, "free")
+		cost = 1
+		closed := w.serve(exact("closed", hybrid.FailClosed), opts)
+		w.breakRedis()
+		c.say(with("x-key", "bob"), "3")
+		closed.say(ann, "4")
+		want := []string{
+			"decided api ann OK exact", "handled 1",
+			"decided api ann ResourceExhausted exact", "denied",
+			"handled skip",
+			"handled free",
+			"decided api bob OK fallback", "handled 3",
+			"decided closed ann Unavailable fallback", "denied",
+		}
+		if !slices.Equal(log, want) {
+			t.Errorf("%q, want %q", log, want)
 		}
 	})
 }

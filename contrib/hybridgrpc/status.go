@@ -63,7 +63,7 @@ func (s *server) failed(ctx context.Context, err error) error {
 func failure(err error, noKey codes.Code) error {
 	var st *status.Status
 	switch {
-	case errors.Is(err, ErrNoKey), errors.Is(err, hybrid.ErrInvalidKey): // too long a key is its sender's doing
+	case errors.Is(err, ErrNoKey):
 		st = status.New(noKey, "the call does not say clearly who it comes from")
 	case errors.Is(err, context.Canceled):
 		st = status.New(codes.Canceled, "the call was left before it was decided whether it passes")

@@ -70,7 +70,8 @@ func (m *meteredStream) charge(msg any) (verdict, error) {
 	call.Request = msg
 	var v verdict
 	var err error
-	if m.server.options.Messages == WaitMessages {
+	// In shadow mode nothing waits, and WaitN would not tell what it let pass.
+	if m.server.options.Messages == WaitMessages && !m.server.limits[0].limiter.Shadow() {
 		v, err = m.await(call)
 	} else {
 		v, err = m.server.decide(ctx, call, m.keys)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -220,6 +221,76 @@ func TestMessagesThatCannotWait(t *testing.T) {
 			t.Errorf("after %v", time.Since(start))
 		}
 	})
+}
+
+// Of a stream its opening is told, and each message that is charged; not those whose
+// wait says no more than that they pass.
+func TestDecidedOfStreams(t *testing.T) {
+	for mode, want := range map[Messages]string{FreeMessages: "OK", DenyMessages: "OK OK OK ResourceExhausted", WaitMessages: "OK"} {
+		inBubble(t, func(w *world) {
+			var told []string
+			c := w.serve(w.strict("chat", hybrid.PerHour(3)), &ServerOptions{Messages: mode, Decided: func(_ context.Context, d Decision) {
+				told = append(told, d.Code.String())
+			}})
+			bounded, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			stream, err := c.open(bounded, chat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 { // the last one does not fit
+				if err := stream.send("hi"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = stream.CloseSend()
+			for err = nil; err == nil; _, err = stream.receive() {
+			}
+			if got := strings.Join(told, " "); got != want {
+				t.Errorf("%v: told %q, want %q", mode, got, want)
+			}
+		})
+	}
+}
+
+// In shadow mode no message waits or is denied, and the server is told of each that
+// would have been: of as many as are counted.
+func TestMessagesInShadowMode(t *testing.T) {
+	for mode, want := range map[Messages]int{FreeMessages: 0, DenyMessages: 3, WaitMessages: 3} {
+		inBubble(t, func(w *world) {
+			l := w.limiter("chat", hybrid.PerHour(1), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, Shadow: true})
+			told := 0
+			c := w.serve(l, &ServerOptions{Messages: mode, Decided: func(_ context.Context, d Decision) {
+				if !d.Result.Shadowed {
+					return
+				}
+				if told++; d.Code != codes.OK || d.Limiter != l {
+					t.Errorf("%v: told %+v", mode, d)
+				}
+			}})
+			stream, err := c.open(ctx, chat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if err := stream.send("hi"); err != nil {
+					t.Fatal(err)
+				}
+				if got, err := stream.receive(); err != nil || got != "hi" {
+					t.Errorf("%v: %q, %v", mode, got, err)
+				}
+			}
+			if err := stream.CloseSend(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stream.receive(); !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			if counted := w.node.Stats().Limiters["chat"].Shadowed; told != want || counted != uint64(want) {
+				t.Errorf("%v: told of %d messages, counted %d; want %d", mode, told, counted, want)
+			}
+		})
+	}
 }
 
 // Several limits are charged for each message, or none.

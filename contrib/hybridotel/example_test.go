@@ -3,6 +3,8 @@ package hybridotel_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 
 	"github.com/hybridlimit/hybrid"
 	"github.com/hybridlimit/hybrid/contrib/hybridotel"
+	"github.com/hybridlimit/hybrid/httplimit"
 )
 
 // newNode makes a node on an embedded Redis, for examples that run anywhere.
@@ -134,6 +137,51 @@ func ExampleAnnotate_allowAll() {
 	}
 	fmt.Println(words(spans.GetSpans()[1].Attributes, "limiter", "result"))
 	// Output: limiter=user result=denied
+}
+
+// A middleware that writes on the spans of its requests what was decided of them,
+// whatever it was. The same does in hybridgrpc.ServerOptions.
+func ExampleAnnotate_middleware() {
+	node, stop := newNode()
+	defer stop()
+	spans := tracetest.NewInMemoryExporter()
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)).Tracer("api")
+	api, err := node.Limiter("api", hybrid.PerMinute(1), &hybrid.LimiterOptions{Accuracy: hybrid.Exact})
+	if err != nil {
+		panic(err)
+	}
+	trial, err := node.Limiter("trial", hybrid.PerMinute(0), &hybrid.LimiterOptions{Shadow: true})
+	if err != nil {
+		panic(err)
+	}
+	limit, err := httplimit.New(api, &httplimit.Options{
+		Cost: func(r *http.Request) int64 { return int64(len(r.URL.Query()["item"])) },
+		More: []httplimit.Check{{Limiter: trial, Cost: func(r *http.Request) int64 { return int64(len(r.URL.Query()["trial"])) }}},
+		Decided: func(r *http.Request, d httplimit.Decision) {
+			hybridotel.Annotate(r.Context(), d.Limiter, d.Result)
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	items := limit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	traced := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // in place of otelhttp
+		ctx, span := tracer.Start(r.Context(), "GET /items")
+		defer span.End()
+		items.ServeHTTP(w, r.WithContext(ctx))
+	})
+	for _, url := range []string{"/items?item=1", "/items?item=1", "/items?trial=1", "/items"} {
+		traced.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, url, nil))
+	}
+
+	for _, span := range spans.GetSpans() {
+		fmt.Println("span:", words(span.Attributes, "limiter", "result", "shadowed"))
+	}
+	// Output:
+	// span: limiter=api result=allowed
+	// span: limiter=api result=denied
+	// span: limiter=trial result=denied shadowed=true
+	// span:
 }
 
 // words shows some attributes of a span.

@@ -170,7 +170,11 @@ func (s *suite) redisIsDown() {
 func (s *suite) shadow() {
 	var told []string
 	c := s.limit(s.limiter("api", hybrid.PerHour(1), hybrid.LimiterOptions{Shadow: true}), &httplimit.Options{
-		Shadowed: func(r *http.Request, d httplimit.Decision) { told = append(told, d.Name+" "+s.Param(r, "id")) },
+		Decided: func(r *http.Request, d httplimit.Decision) {
+			if d.Result.Shadowed {
+				told = append(told, d.Name+" "+s.Param(r, "id"))
+			}
+		},
 	})
 	for _, path := range []string{"/items/1", "/items/2", "/items/3"} {
 		c.Get(path).Want(http.StatusOK, "Retry-After", "")
