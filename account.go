@@ -69,8 +69,8 @@ func (l *Limiter) recall(a *syncer.Account, known bool, plan *syncer.Plan) Resul
 // such as a request that failed before it cost anything. It never leaves more
 // than the limit free. Tokens of a slice are usable again at once, others reach
 // Redis within a sync interval or two. Refund soon: what has been refilled since is
-// given back once more. If Redis's reply to it is lost, so may the refund be. n = 0
-// does nothing.
+// given back once more. If Redis's reply to it is lost, so may the refund be, and under
+// a limit of 0 it is. n = 0 does nothing. ctx is not looked at: nothing is waited for.
 //
 // It fails with ErrInvalidCost (n < 0 or n > 2^53), ErrInvalidKey or ErrClosed.
 func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
@@ -80,7 +80,8 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 // Charge takes n tokens without asking: the cost of a request that became known
 // later. It may take the key into debt, of at most one burst, which must drain
 // before anything is admitted again. Redis learns of it within a sync interval
-// or two; if its reply is lost, the tokens are charged again. n = 0 does nothing.
+// or two; if its reply is lost, the tokens are charged again, and under a limit of 0
+// they are not charged. n = 0 does nothing. ctx is not looked at: nothing is waited for.
 //
 // It fails with ErrInvalidCost (n < 0 or n > 2^53), ErrInvalidKey or ErrClosed.
 func (l *Limiter) Charge(ctx context.Context, key string, n int64) error {
@@ -116,10 +117,11 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 		return ctx.Err()
 	}
 	plan := l.planOf(key)
-	if plan.Never {
-		return nil
+	rule := plan.Rule
+	if plan.Never { // the account is there all the same, for the next limit
+		rule = l.Limit(key).ResetRule()
 	}
-	err := l.core.Reset(ctx, exact.CellKey(key), plan.Rule)
+	err := l.core.Reset(ctx, exact.CellKey(key), rule)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -403,3 +403,44 @@ func TestStoreEventsAreLoggedOnceAndHooked(t *testing.T) {
 		}
 	})
 }
+
+// A limit of 0 suspends a key, and its account waits in Redis for the next limit.
+func TestResetUnderALimitOfZero(t *testing.T) {
+	story := func(f *fleet, set func(Limit)) {
+		t.Helper()
+		l, ctx := f.lims[0], context.Background()
+		allow(t, l, "k", 10)
+		set(PerDay(0))
+		if err := l.Reset(ctx, "k"); err != nil {
+			t.Fatal(err)
+		}
+		if r := allow(t, l, "k", 1); r.Allowed || r.RetryAfter != Never {
+			t.Errorf("still suspended: %+v", r)
+		}
+		set(PerDay(10))
+		if n := admittedOf(t, l, "k", 20, 1); n != 10 {
+			t.Errorf("%d of 10 admitted after a Reset under a limit of 0", n)
+		}
+		set(PerDay(0))
+		f.links[0].cut(true)
+		if err := l.Reset(ctx, "k"); err == nil {
+			t.Error("Redis is away, and Reset says that it is done")
+		}
+	}
+	inBubble(t, single(PerDay(10)), func(f *fleet) {
+		story(f, func(l Limit) {
+			if err := f.lims[0].SetLimit(l); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+		})
+	})
+	var tier atomic.Pointer[Limit]
+	setup := single(PerDay(5))
+	setup.limiter.LimitFor = func(string) (Limit, bool) { return *tier.Load(), true }
+	set := func(l Limit) { tier.Store(&l); time.Sleep(time.Second) }
+	inBubble(t, setup, func(f *fleet) {
+		set(PerDay(10))
+		story(f, set)
+	})
+}

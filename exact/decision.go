@@ -78,11 +78,7 @@ func (s *Store) Reset(ctx context.Context, limiter, key string, l Limit) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
-	rule := l.Rule()
-	if l.count == 0 { // any rule will do: what is left is what is lent
-		rule.Burst, rule.Rate = 1, 1/float64(l.period.Microseconds())
-	}
-	_, err := s.settleOne(ctx, limiter, key, rule, slice.Usage{Charged: -slice.MaxTokens})
+	_, err := s.settleOne(ctx, limiter, key, l.ResetRule(), slice.Usage{Charged: -slice.MaxTokens})
 	return err
 }
 

@@ -154,6 +154,11 @@ func TestReset(t *testing.T) {
 		if d := take(t, s, "k", PerHour(10), 0); d.Remaining != 6 {
 			t.Errorf("%+v", d) // what is lent stays taken
 		}
+		take(t, s, "k", PerHour(10), 6)
+		must(t, s.Reset(ctx, "api", "k", PerHour(0)))
+		if d := take(t, s, "k", PerHour(10), 0); d.Remaining != 6 {
+			t.Errorf("after a reset under a limit of 0: %+v", d)
+		}
 		if err := s.Reset(ctx, "api", "k", Limit{}); !errors.Is(err, ErrInvalidLimit) {
 			t.Error(err)
 		}
