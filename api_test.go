@@ -444,3 +444,47 @@ func TestResetUnderALimitOfZero(t *testing.T) {
 		story(f, set)
 	})
 }
+
+// How long the first in line waits is for its own cost: nobody is refused for it once
+// it has left, or once there is news.
+func TestNobodyIsRefusedForAWaitThatIsOver(t *testing.T) {
+	setup := single(PerHour(10))
+	setup.rtt = func() time.Duration { return 10 * time.Millisecond }
+	setup.options.StoreTimeout = time.Second
+	for name, end := range map[string]func(l *Limiter, leave func()){
+		"the first leaves": func(_ *Limiter, leave func()) { leave(); synctest.Wait() },
+		"a higher limit": func(l *Limiter, _ func()) {
+			if err := l.SetLimit(PerHour(20)); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		inBubble(t, setup, func(f *fleet) {
+			l := f.lims[0]
+			allow(t, l, "k", 6)
+			first, leave := context.WithCancel(context.Background())
+			var all sync.WaitGroup
+			all.Go(func() { _ = l.WaitN(first, "k", 10) }) // 36 minutes
+			time.Sleep(time.Second)
+			all.Go(func() {
+				if err := l.Wait(context.Background(), "k"); err != nil {
+					t.Errorf("%s: the second: %v", name, err)
+				}
+			})
+			time.Sleep(time.Second)
+			end(l, leave)
+			for range 3 { // before the news is heard, and while somebody asks
+				all.Go(func() {
+					short, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+					defer cancel()
+					if err := l.Wait(short, "k"); err != nil {
+						t.Errorf("%s: one token, and it is free: %v", name, err)
+					}
+				})
+				time.Sleep(5 * time.Millisecond)
+			}
+			all.Wait()
+			leave()
+		})
+	}
+}

@@ -80,7 +80,8 @@ func (w *waits) wake() {
 type line struct {
 	mu    sync.Mutex // after waits.mu
 	turns []chan struct{}
-	next  time.Time // the first one asks again then; nobody passes earlier
+	next  time.Time       // the first one asks again then, and nobody passes earlier; zero: it is asking
+	news  <-chan struct{} // when it is closed, next is void: the first one asks now
 }
 
 // join puts a caller at the end of its line.
@@ -114,6 +115,9 @@ func (w *waits) leave(key string, ln *line, turn chan struct{}) {
 			continue
 		}
 		ln.turns = append(ln.turns[:i], ln.turns[i+1:]...)
+		if i == 0 {
+			ln.next = time.Time{} // that was for its cost; what the next one waits for is not known
+		}
 		if i == 0 && len(ln.turns) > 0 {
 			close(ln.turns[0])
 		}
@@ -131,10 +135,7 @@ func (ln *line) await(ctx context.Context, turn, closed <-chan struct{}) error {
 		return nil
 	default:
 	}
-	ln.mu.Lock()
-	next := ln.next
-	ln.mu.Unlock()
-	if err := tooLate(ctx, next); err != nil {
+	if err := tooLate(ctx, ln.earliest()); err != nil {
 		return err
 	}
 	select {
@@ -147,6 +148,19 @@ func (ln *line) await(ctx context.Context, turn, closed <-chan struct{}) error {
 	}
 }
 
+// earliest returns the moment before which nobody passes; zero if that is not
+// known.
+func (ln *line) earliest() time.Time {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	select {
+	case <-ln.news:
+		return time.Time{} // the first one may not have noticed yet
+	default:
+		return ln.next
+	}
+}
+
 // sleep waits before the first caller asks again: so long, or until there is
 // news.
 func (ln *line) sleep(ctx context.Context, d time.Duration, news, closed <-chan struct{}) error {
@@ -155,7 +169,7 @@ func (ln *line) sleep(ctx context.Context, d time.Duration, news, closed <-chan 
 		return err
 	}
 	ln.mu.Lock()
-	ln.next = next
+	ln.next, ln.news = next, news
 	ln.mu.Unlock()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
