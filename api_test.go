@@ -488,3 +488,24 @@ func TestNobodyIsRefusedForAWaitThatIsOver(t *testing.T) {
 		})
 	}
 }
+
+// Those ahead in line may leave: who comes after them is not refused for their sake.
+func TestALongLineRefusesNobody(t *testing.T) {
+	inBubble(t, single(PerSecond(1)), func(f *fleet) {
+		l := f.lims[0]
+		allow(t, l, "k", 1)
+		ahead, leave := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() { _ = l.Wait(ahead, "k") })
+		}
+		time.Sleep(500 * time.Millisecond)
+		time.AfterFunc(time.Second, leave)
+		short, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := l.Wait(short, "k"); err != nil {
+			t.Errorf("behind ten who leave after a second: %v", err)
+		}
+		all.Wait()
+	})
+}

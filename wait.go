@@ -15,9 +15,11 @@ func (l *Limiter) Wait(ctx context.Context, key string) error { return l.WaitN(c
 // Reset on this node, let those who wait ask again; a limit that LimitFor raises, and a
 // Reset elsewhere, do not: they wait for as long as they were told.
 //
-// It returns at once if ctx would end before the wait does, with an error that
-// is context.DeadlineExceeded, and with ErrExceedsBurst if n can never pass.
-// Otherwise it fails like AllowN.
+// It returns at once, with an error that is context.DeadlineExceeded, if ctx ends
+// before the caller may ask again or, where others stand before it, before the first
+// of them may. How long those others will take is not guessed, for they may leave and
+// tokens may come back: behind them a caller may wait in vain until ctx ends. With
+// ErrExceedsBurst it returns at once if n can never pass. Otherwise it fails like AllowN.
 func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 	if err := l.usable(key, n); err != nil {
 		return err
