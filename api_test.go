@@ -509,3 +509,23 @@ func TestALongLineRefusesNobody(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// Whatever limit is set last, the decisions are made by the one that is shown.
+func TestTwoLimitsAtOnce(t *testing.T) {
+	_, l := offline(t)
+	limits := []Limit{PerHour(10), PerHour(20)}
+	for range 20_000 {
+		var both sync.WaitGroup
+		for _, limit := range limits {
+			both.Go(func() {
+				if err := l.SetLimit(limit); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		if shown, used := l.OwnLimit().Burst(), l.core.Plan().Burst; shown != used {
+			t.Fatalf("the limit is %d and decisions are made by %d", shown, used)
+		}
+	}
+}

@@ -185,6 +185,8 @@ type Limiter struct {
 	limit atomic.Pointer[Limit] // the limiter's own; written by SetLimit
 	tiers *tiers                // nil without LimitFor
 	waits *waits
+
+	setting sync.Mutex // one SetLimit at a time: the limit and the core's plan are one
 }
 
 // Name returns the limiter's name.
@@ -229,6 +231,8 @@ func (l *Limiter) SetLimit(l2 Limit) error {
 	if l.core.Closed() {
 		return ErrClosed
 	}
+	l.setting.Lock()
+	defer l.setting.Unlock()
 	l.limit.Store(&l2)
 	l.core.SetPlan(l.plan(l2))
 	l.waits.wake()
