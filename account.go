@@ -143,6 +143,20 @@ func (l *Limiter) usable(key string, n int64) error {
 	return nil
 }
 
+// known returns the account of a key for a request that goes on to use it. Without one
+// it is nil where the limiter's limit is that of all keys; else it makes one, or the
+// request would ask LimitFor a second time.
+func (l *Limiter) known(key string) *syncer.Account {
+	cell := exact.CellKey(key)
+	if a, ok := l.core.Load(cell); ok {
+		return a
+	}
+	if l.tiers == nil {
+		return nil
+	}
+	return l.core.Account(cell, key)
+}
+
 // planOf returns the plan of a key without making an account for it.
 func (l *Limiter) planOf(key string) *syncer.Plan {
 	if a, ok := l.core.Load(exact.CellKey(key)); ok {

@@ -529,3 +529,32 @@ func TestTwoLimitsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// What can never pass is seen before anybody is asked, wherever it stands among the
+// checks, and leaves no account behind.
+func TestAllowAllAsksNobodyForWhatCanNeverPass(t *testing.T) {
+	inBubble(t, fleetSetup{nodes: 1, limit: PerHour(1000), limiter: LimiterOptions{Accuracy: Exact}}, func(f *fleet) {
+		n, good := f.nodes[0], f.lims[0]
+		zero := f.limiterOf("zero", PerHour(0), Exact)
+		small := f.limiterOf("small", PerHour(5), Strict)
+		for name, last := range map[string]Check{"a limit of 0": {zero, "z", 1}, "a cost above the burst": {small, "s", 6}} {
+			single := allow(t, last.Limiter, "alone", last.N)
+			for range 100 {
+				r, err := n.AllowAll(ctx, Check{good, "k", 1}, last)
+				if want := (Result{Limit: single.Limit, Remaining: single.Remaining, RetryAfter: Never, Path: PathExact, Check: 1}); err != nil || r != want {
+					t.Fatalf("%s: %+v, %v; want %+v", name, r, err, want)
+				}
+			}
+			allow(t, last.Limiter, last.Key, last.N) // now there is an account
+			if r, err := n.AllowAll(ctx, Check{good, "k", 1}, last); err != nil || r.Allowed || r.RetryAfter != Never {
+				t.Errorf("%s, of a known key: %+v, %v", name, r, err)
+			}
+			if st := n.Stats().Limiters[last.Limiter.Name()]; st.ExactDenied != 103 || st.Keys > 2 {
+				t.Errorf("%s: %d denials counted of 103, %d keys", name, st.ExactDenied, st.Keys)
+			}
+		}
+		if total := n.Stats().Total; total.Operations != 0 {
+			t.Errorf("%d operations for requests that numbers alone deny", total.Operations)
+		}
+	})
+}
