@@ -157,6 +157,16 @@ func (l *Limiter) known(key string) *syncer.Account {
 	return l.core.Account(cell, key)
 }
 
+// planAhead returns the plan of a key for a request that goes on to use it.
+func (l *Limiter) planAhead(key string) *syncer.Plan {
+	a := l.known(key)
+	if a == nil {
+		return l.core.Plan()
+	}
+	a.Replan(l.node.sync.Now())
+	return a.Plan()
+}
+
 // planOf returns the plan of a key without making an account for it.
 func (l *Limiter) planOf(key string) *syncer.Plan {
 	if a, ok := l.core.Load(exact.CellKey(key)); ok {

@@ -27,7 +27,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 	if n == 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if plan := l.planOf(key); !plan.Fits(n) && !l.opts.Shadow {
+	if plan := l.planAhead(key); !plan.Fits(n) && !l.opts.Shadow {
 		return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, plan.Rule.Burst)
 	}
 	line, turn := l.waits.join(key)
