@@ -3,7 +3,7 @@ package hybrid
 import (
 	"context"
 	"fmt"
-	"math"
+	"time"
 
 	"github.com/hybridlimit/hybrid/exact"
 	"github.com/hybridlimit/hybrid/slice"
@@ -11,58 +11,53 @@ import (
 )
 
 // Peek asks Redis how a key stands. It charges, writes and keeps nothing.
-// Result.Allowed says whether a request of one token would pass now. Without an
-// answer within StoreTimeout it reports what this node knows, with PathFallback.
+// Result.Allowed says whether a request of one token would pass on this node now, also
+// where its slice, its floor or a denial that it remembers would decide and not Redis; of
+// shadow mode it takes no notice. Remaining is what Redis and the node's slice have left,
+// also while the node denies from memory. Without an answer within StoreTimeout Peek
+// reports what this node knows, with PathFallback.
 //
 // It fails with ErrInvalidKey, ErrClosed or ctx.Err().
 func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
-	if err := l.usable(key, 0); err != nil {
+	v, err := l.look(ctx, key)
+	if err != nil {
 		return Result{}, err
 	}
-	if ctx.Err() != nil {
-		return Result{}, ctx.Err()
+	s, plan := &v.state, v.node.Plan
+	r := Result{Limit: plan.Burst, Path: PathExact}
+	switch {
+	case plan.Never:
+		r.RetryAfter = Never
+		return r, nil
+	case s.Store != nil:
+		r.Remaining = min(s.Slice+int64(s.Store.Free), plan.Burst)
+		r.ResetAfter = s.Store.ResetAfter
+	default:
+		r.Path, r.ResetAfter = PathFallback, s.ToldFull
+		r.Remaining = min(s.Slice+s.ToldFree, plan.Burst)
 	}
-	plan := l.planOf(key)
-	if plan.Never {
-		return Result{Limit: plan.Burst, RetryAfter: Never, Path: PathExact}, nil
-	}
-	cell := exact.CellKey(key)
-	g, err := l.core.Read(ctx, cell, plan.Rule)
-	if ctx.Err() != nil {
-		return Result{}, ctx.Err()
-	}
-	a, known := l.core.Load(cell)
-	if err != nil {
-		return l.recall(a, known, plan), nil
-	}
-	var held int64
-	if known {
-		held = a.Cell.Alive(l.dead)
-	}
-	free := max(0, int64(math.Floor(float64(plan.Rule.Burst)-g.Used)))
-	r := Result{Limit: plan.Burst, Remaining: min(held+free, plan.Burst), ResetAfter: slice.ResetAfter(plan.Rule, g), Path: PathExact}
-	if r.Allowed = r.Remaining > 0; !r.Allowed {
-		r.RetryAfter = slice.RetryAfter(plan.Rule, g, 1)
+	f := s.foresee()
+	if r.Allowed = f.allowed; !r.Allowed {
+		r.RetryAfter = v.retryAfter(f.path)
 	}
 	return r, nil
 }
 
-// recall is Peek without Redis.
-func (l *Limiter) recall(a *syncer.Account, known bool, plan *syncer.Plan) Result {
-	r := Result{Limit: plan.Burst, Remaining: plan.Burst, Path: PathFallback}
-	if known {
-		r.Limit, r.Remaining, r.ResetAfter = a.View(l.node.sync.Now())
+// retryAfter returns when a request that is denied on a path may be worth a retry.
+func (v *view) retryAfter(path Path) time.Duration {
+	var own, memo time.Duration
+	if v.state.Store != nil {
+		g := v.store
+		g.Used += v.state.untold()
+		own = slice.RetryAfter(v.node.Plan.Rule, g, 1)
 	}
-	switch l.opts.OnFailure {
-	case FailOpen:
-		r.Allowed = true
-	case FailLocal:
-		r.Allowed = r.Remaining > 0
+	if path == PathMemo {
+		memo = v.state.DeniedFor
 	}
-	if !r.Allowed {
-		r.RetryAfter = syncer.ProbeInterval
+	if path == PathFallback || max(own, memo) == 0 {
+		return syncer.ProbeInterval
 	}
-	return r
+	return max(own, memo)
 }
 
 // Refund gives back n tokens of an admission that did not happen after all,

@@ -558,3 +558,41 @@ func TestAllowAllAsksNobodyForWhatCanNeverPass(t *testing.T) {
 		}
 	})
 }
+
+// Whether a key is paced, on its floor or shared with others: what Peek says, the next
+// request meets, and no retry is named that is too early.
+func TestPeekSaysWhatTheNextRequestMeets(t *testing.T) {
+	for _, acc := range []Accuracy{Balanced, Strict, Exact} {
+		for _, limit := range []Limit{PerMinute(10), PerMinute(600), Window(20, 10*time.Second)} {
+			inBubble(t, fleetSetup{nodes: 2, limit: limit, limiter: LimiterOptions{Accuracy: acc}}, func(f *fleet) {
+				time.Sleep(10 * time.Second) // floors are open
+				wrong, yes, paced := 0, 0, 0
+				for i := range 600 {
+					time.Sleep(time.Duration(i%7) * 100 * time.Millisecond)
+					node := i * i % 3 % 2
+					p, err := f.lims[node].Peek(ctx, "k")
+					if err != nil || p.Allowed != (p.RetryAfter == 0) || p.Path != PathExact {
+						t.Errorf("Peek: %+v, %v", p, err)
+					}
+					r := f.ask(node, "k", 1)
+					if p.Allowed != r.Allowed {
+						wrong++
+					}
+					if p.Allowed {
+						yes++
+					}
+					if r.Path == PathMemo {
+						paced++
+						if p.RetryAfter+50*time.Millisecond < r.RetryAfter {
+							t.Errorf("Peek names %v, and then it is %v", p.RetryAfter, r.RetryAfter)
+						}
+					}
+				}
+				t.Logf("%v of %v: of 600, %d said yes, %d denied from memory, %d said otherwise", acc, limit, yes, paced, wrong)
+				if wrong > 6 {
+					t.Errorf("%v of %v: %d of 600 times Peek said otherwise", acc, limit, wrong)
+				}
+			})
+		}
+	}
+}
