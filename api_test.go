@@ -596,3 +596,33 @@ func TestPeekSaysWhatTheNextRequestMeets(t *testing.T) {
 		}
 	}
 }
+
+// Who flushes or closes while Redis is away can tell that from other errors.
+func TestWhatRedisDidNotTakeIsAnErrorOfItsOwn(t *testing.T) {
+	inBubble(t, single(PerHour(100)), func(f *fleet) {
+		n, l := f.nodes[0], f.lims[0]
+		other := f.limiterOf("other", PerHour(100), Strict)
+		allow(t, l, "k", 1)
+		allow(t, other, "k", 1)
+		f.links[0].cut(true)
+		for _, limiter := range []*Limiter{l, other} {
+			if err := limiter.Charge(ctx, "k", 5); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.gone[0] = true
+		for _, c := range []struct {
+			what string
+			call func() error
+		}{
+			{"Flush", func() error { return n.Flush(ctx) }}, {"Limiter.Close", other.Close}, {"Node.Close", n.Close},
+		} {
+			if err := c.call(); !errors.Is(err, ErrUnsettled) || !strings.HasPrefix(err.Error(), "hybrid: ") {
+				t.Errorf("%s: %v", c.what, err)
+			}
+		}
+		if err := errors.Join(other.Close(), n.Close(), n.Shutdown(ctx)); err != nil {
+			t.Errorf("a second time: %v", err)
+		}
+	})
+}
