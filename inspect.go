@@ -22,11 +22,11 @@ type KeyState struct {
 	Unsettled bool          // a settle's outcome is unknown: the slice is used up and not renewed
 
 	Floor      float64       // tokens in the floor now
-	FloorOff   time.Duration // the floor is off for so long: the account is nearly full; 0 if it is on
+	FloorOff   time.Duration // until the floor is on again, which is off while little of the account is free; 0 if it is on
 	FloorWaits bool          // this node's floors are not open (yet): it is not registered, or not long enough
 
 	DeniedCost int64         // costs from this on are denied from memory; 0: none
-	DeniedFor  time.Duration // for so long
+	DeniedFor  time.Duration // until the node forgets that
 	Paced      bool          // used up: asked for once a period
 	NextAsk    time.Duration // until the node looks at the key of its own accord, and asks Redis if there is anything to ask; 0: not planned
 

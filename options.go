@@ -13,7 +13,7 @@ import (
 // Options are the settings of a Node. The zero value of each field means its
 // default.
 type Options struct {
-	SyncInterval time.Duration // of heartbeats, returns and charges; 1 ms to 10 s, default 100 ms
+	SyncInterval time.Duration // of settles that nobody waits for: returns, charges, refills in good time; 1 ms to 10 s, default 100 ms. Heartbeats come every second
 	StoreTimeout time.Duration // the longest that one call waits for Redis; 1 ms to 10 s, default 20 ms. Should exceed two round trips: the node measures and warns
 	Prefix       string        // of all keys in Redis, one per service; 1 to 200 bytes without braces and control characters, default "hybrid"
 	NodeID       string        // for whoever reads the registry in Redis; up to 128 bytes, default random. A repeated one is harmless

@@ -14,7 +14,7 @@ import (
 // There is no key in it, nor an address, and it has as many numbers whatever keys
 // there are.
 type Stats struct {
-	Limiters map[string]LimiterStats // by name; closed limiters are gone
+	Limiters map[string]LimiterStats // by name; limiters that were closed alone are gone, those that the node's end has closed stay
 	Total    LimiterStats            // their sum; falls when a limiter is closed
 
 	StoreDown   bool          // nobody waits for Redis, or for a part of it, now
@@ -66,6 +66,7 @@ type LimiterStats struct {
 	// Accuracy's over. While StoreDown it is one limit more under FailLocal, 1 + over,
 	// from the onset of the outage, if Options.Servers is set; +Inf under FailOpen; and
 	// no more than ever under FailClosed. Of several limiters it is the largest.
+	// encoding/json refuses Stats while it is +Inf.
 	Overshoot float64
 }
 
