@@ -32,8 +32,9 @@ func (c *Check) cost() int64 {
 // only what the others admit.
 //
 // Those that need Redis are asked one after the other, and wait for StoreTimeout
-// in all at most. Limits that this node can deny from memory are looked at first, so that a
-// denial by one does not wear the slices of the others.
+// in all at most. Limits that this node can deny alone, from memory or because the cost
+// can never pass, are looked at first, so that a denial by one does not wear the slices
+// of the others.
 //
 // It fails like AllowN, and with ErrInvalidOption for a Limiter that is nil or
 // of another node. Without checks it admits.
@@ -58,15 +59,39 @@ func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
 
 // denied answers a check from memory, if its limit denies.
 func (c *Check) denied() (Result, bool) {
-	l := c.Limiter
-	a, ok := l.core.Load(exact.CellKey(c.Key))
-	if !ok || l.opts.Shadow || a.Cell.Alive(l.dead) >= c.cost() {
+	l, n := c.Limiter, c.cost()
+	if l.opts.Shadow {
+		return Result{}, false
+	}
+	a := l.known(c.Key)
+	switch {
+	case a == nil:
+		return l.unfit(n)
+	case a.Cell.Alive(l.dead) >= n:
 		return Result{}, false
 	}
 	now := l.node.sync.Now()
 	a.Replan(now)
-	retry, ok := a.Denied(c.cost(), now)
-	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, c.cost(), now), ok
+	if !a.Plan().Fits(n) {
+		l.core.Counts.ExactDenied.Add(1)
+		return describe(a, Result{RetryAfter: Never, Path: PathExact}, n, now), true
+	}
+	retry, ok := a.Denied(n, now)
+	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, n, now), ok
+}
+
+// unfit denies what can never pass on a key that has no account, and needs none for it.
+func (l *Limiter) unfit(n int64) (Result, bool) {
+	plan := l.core.Plan()
+	if plan.Fits(n) {
+		return Result{}, false
+	}
+	l.core.Counts.ExactDenied.Add(1)
+	r := Result{Limit: plan.Burst, RetryAfter: Never, Path: PathExact}
+	if !plan.Never {
+		r.Remaining = min(plan.Burst, n-1)
+	}
+	return r, true
 }
 
 // takeAll takes from each limit in turn, waits for Redis until a moment of the

@@ -451,3 +451,226 @@ func TestStoreEventsAreLoggedOnceAndHooked(t *testing.T) {
 		}
 	})
 }
+
+// A limit of 0 suspends a key, and its account waits in Redis for the next limit.
+func TestResetUnderALimitOfZero(t *testing.T) {
+	story := func(f *fleet, set func(Limit)) {
+		t.Helper()
+		l, ctx := f.lims[0], context.Background()
+		allow(t, l, "k", 10)
+		set(PerDay(0))
+		if err := l.Reset(ctx, "k"); err != nil {
+			t.Fatal(err)
+		}
+		if r := allow(t, l, "k", 1); r.Allowed || r.RetryAfter != Never {
+			t.Errorf("still suspended: %+v", r)
+		}
+		set(PerDay(10))
+		if n := admittedOf(t, l, "k", 20, 1); n != 10 {
+			t.Errorf("%d of 10 admitted after a Reset under a limit of 0", n)
+		}
+		set(PerDay(0))
+		f.links[0].cut(true)
+		if err := l.Reset(ctx, "k"); err == nil {
+			t.Error("Redis is away, and Reset says that it is done")
+		}
+	}
+	inBubble(t, single(PerDay(10)), func(f *fleet) {
+		story(f, func(l Limit) {
+			if err := f.lims[0].SetLimit(l); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+		})
+	})
+	var tier atomic.Pointer[Limit]
+	setup := single(PerDay(5))
+	setup.limiter.LimitFor = func(string) (Limit, bool) { return *tier.Load(), true }
+	set := func(l Limit) { tier.Store(&l); time.Sleep(time.Second) }
+	inBubble(t, setup, func(f *fleet) {
+		set(PerDay(10))
+		story(f, set)
+	})
+}
+
+// How long the first in line waits is for its own cost: nobody is refused for it once
+// it has left, or once there is news.
+func TestNobodyIsRefusedForAWaitThatIsOver(t *testing.T) {
+	setup := single(PerHour(10))
+	setup.rtt = func() time.Duration { return 10 * time.Millisecond }
+	setup.options.StoreTimeout = time.Second
+	for name, end := range map[string]func(l *Limiter, leave func()){
+		"the first leaves": func(_ *Limiter, leave func()) { leave(); synctest.Wait() },
+		"a higher limit": func(l *Limiter, _ func()) {
+			if err := l.SetLimit(PerHour(20)); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		inBubble(t, setup, func(f *fleet) {
+			l := f.lims[0]
+			allow(t, l, "k", 6)
+			first, leave := context.WithCancel(context.Background())
+			var all sync.WaitGroup
+			all.Go(func() { _ = l.WaitN(first, "k", 10) }) // 36 minutes
+			time.Sleep(time.Second)
+			all.Go(func() {
+				if err := l.Wait(context.Background(), "k"); err != nil {
+					t.Errorf("%s: the second: %v", name, err)
+				}
+			})
+			time.Sleep(time.Second)
+			end(l, leave)
+			for range 3 { // before the news is heard, and while somebody asks
+				all.Go(func() {
+					short, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+					defer cancel()
+					if err := l.Wait(short, "k"); err != nil {
+						t.Errorf("%s: one token, and it is free: %v", name, err)
+					}
+				})
+				time.Sleep(5 * time.Millisecond)
+			}
+			all.Wait()
+			leave()
+		})
+	}
+}
+
+// Those ahead in line may leave: who comes after them is not refused for their sake.
+func TestALongLineRefusesNobody(t *testing.T) {
+	inBubble(t, single(PerSecond(1)), func(f *fleet) {
+		l := f.lims[0]
+		allow(t, l, "k", 1)
+		ahead, leave := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() { _ = l.Wait(ahead, "k") })
+		}
+		time.Sleep(500 * time.Millisecond)
+		time.AfterFunc(time.Second, leave)
+		short, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := l.Wait(short, "k"); err != nil {
+			t.Errorf("behind ten who leave after a second: %v", err)
+		}
+		all.Wait()
+	})
+}
+
+// Whatever limit is set last, the decisions are made by the one that is shown.
+func TestTwoLimitsAtOnce(t *testing.T) {
+	_, l := offline(t)
+	limits := []Limit{PerHour(10), PerHour(20)}
+	for range 20_000 {
+		var both sync.WaitGroup
+		for _, limit := range limits {
+			both.Go(func() {
+				if err := l.SetLimit(limit); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		if shown, used := l.OwnLimit().Burst(), l.core.Plan().Burst; shown != used {
+			t.Fatalf("the limit is %d and decisions are made by %d", shown, used)
+		}
+	}
+}
+
+// What can never pass is seen before anybody is asked, wherever it stands among the
+// checks, and leaves no account behind.
+func TestAllowAllAsksNobodyForWhatCanNeverPass(t *testing.T) {
+	inBubble(t, fleetSetup{nodes: 1, limit: PerHour(1000), limiter: LimiterOptions{Accuracy: Exact}}, func(f *fleet) {
+		n, good := f.nodes[0], f.lims[0]
+		zero := f.limiterOf("zero", PerHour(0), Exact)
+		small := f.limiterOf("small", PerHour(5), Strict)
+		for name, last := range map[string]Check{"a limit of 0": {zero, "z", 1}, "a cost above the burst": {small, "s", 6}} {
+			single := allow(t, last.Limiter, "alone", last.N)
+			for range 100 {
+				r, err := n.AllowAll(ctx, Check{good, "k", 1}, last)
+				if want := (Result{Limit: single.Limit, Remaining: single.Remaining, RetryAfter: Never, Path: PathExact, Check: 1}); err != nil || r != want {
+					t.Fatalf("%s: %+v, %v; want %+v", name, r, err, want)
+				}
+			}
+			allow(t, last.Limiter, last.Key, last.N) // now there is an account
+			if r, err := n.AllowAll(ctx, Check{good, "k", 1}, last); err != nil || r.Allowed || r.RetryAfter != Never {
+				t.Errorf("%s, of a known key: %+v, %v", name, r, err)
+			}
+			if st := n.Stats().Limiters[last.Limiter.Name()]; st.ExactDenied != 103 || st.Keys > 2 {
+				t.Errorf("%s: %d denials counted of 103, %d keys", name, st.ExactDenied, st.Keys)
+			}
+		}
+		if total := n.Stats().Total; total.Operations != 0 {
+			t.Errorf("%d operations for requests that numbers alone deny", total.Operations)
+		}
+	})
+}
+
+// Whether a key is paced, on its floor or shared with others: what Peek says, the next
+// request meets, and no retry is named that is too early.
+func TestPeekSaysWhatTheNextRequestMeets(t *testing.T) {
+	for _, acc := range []Accuracy{Balanced, Strict, Exact} {
+		for _, limit := range []Limit{PerMinute(10), PerMinute(600), Window(20, 10*time.Second)} {
+			inBubble(t, fleetSetup{nodes: 2, limit: limit, limiter: LimiterOptions{Accuracy: acc}}, func(f *fleet) {
+				time.Sleep(10 * time.Second) // floors are open
+				wrong, yes, paced := 0, 0, 0
+				for i := range 600 {
+					time.Sleep(time.Duration(i%7) * 100 * time.Millisecond)
+					node := i * i % 3 % 2
+					p, err := f.lims[node].Peek(ctx, "k")
+					if err != nil || p.Allowed != (p.RetryAfter == 0) || p.Path != PathExact {
+						t.Errorf("Peek: %+v, %v", p, err)
+					}
+					r := f.ask(node, "k", 1)
+					if p.Allowed != r.Allowed {
+						wrong++
+					}
+					if p.Allowed {
+						yes++
+					}
+					if r.Path == PathMemo {
+						paced++
+						if p.RetryAfter+50*time.Millisecond < r.RetryAfter {
+							t.Errorf("Peek names %v, and then it is %v", p.RetryAfter, r.RetryAfter)
+						}
+					}
+				}
+				t.Logf("%v of %v: of 600, %d said yes, %d denied from memory, %d said otherwise", acc, limit, yes, paced, wrong)
+				if wrong > 6 {
+					t.Errorf("%v of %v: %d of 600 times Peek said otherwise", acc, limit, wrong)
+				}
+			})
+		}
+	}
+}
+
+// Who flushes or closes while Redis is away can tell that from other errors.
+func TestWhatRedisDidNotTakeIsAnErrorOfItsOwn(t *testing.T) {
+	inBubble(t, single(PerHour(100)), func(f *fleet) {
+		n, l := f.nodes[0], f.lims[0]
+		other := f.limiterOf("other", PerHour(100), Strict)
+		allow(t, l, "k", 1)
+		allow(t, other, "k", 1)
+		f.links[0].cut(true)
+		for _, limiter := range []*Limiter{l, other} {
+			if err := limiter.Charge(ctx, "k", 5); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.gone[0] = true
+		for _, c := range []struct {
+			what string
+			call func() error
+		}{
+			{"Flush", func() error { return n.Flush(ctx) }}, {"Limiter.Close", other.Close}, {"Node.Close", n.Close},
+		} {
+			if err := c.call(); !errors.Is(err, ErrUnsettled) || !strings.HasPrefix(err.Error(), "hybrid: ") {
+				t.Errorf("%s: %v", c.what, err)
+			}
+		}
+		if err := errors.Join(other.Close(), n.Close(), n.Shutdown(ctx)); err != nil {
+			t.Errorf("a second time: %v", err)
+		}
+	})
+}

@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/syncer"
 )
 
 // causeOf names an error of the store for the log. The text of such errors may
@@ -26,7 +29,7 @@ func causeOf(err error) string {
 	case errors.As(err, &reply):
 		return replyCause(reply.Error())
 	}
-	for _, k := range slices.Concat(systemCauses, knownCauses) {
+	for _, k := range slices.Concat(ownCauses, systemCauses, knownCauses) {
 		if errors.Is(err, k.err) {
 			return k.cause
 		}
@@ -37,6 +40,15 @@ func causeOf(err error) string {
 		}
 	}
 	return typeCause(err)
+}
+
+// ownCauses are what this library says of Redis, whatever else is in the error.
+var ownCauses = []knownCause{
+	{syncer.ErrTimeout, "timeout"},
+	{syncer.ErrDown, "not sent: Redis does not answer"},
+	{syncer.ErrSlow, "slow: more than one call in twenty took longer than StoreTimeout"},
+	{exact.ErrShardDown, "a shard of the ring is down"},
+	{exact.ErrReply, "unexpected reply"},
 }
 
 // knownCauses are looked through in order, after those of the operating system:
@@ -57,14 +69,9 @@ type knownCause struct {
 	cause string
 }
 
-// constantText are errors that have no name, but one text, which says nothing
-// but what it means.
+// constantText are errors of the client that have no name, but one text, which says
+// nothing but what it means.
 var constantText = map[string]string{
-	"no answer from the store in time":                                "timeout",
-	"the store does not answer":                                       "not sent: Redis does not answer",
-	"more than one call in twenty took longer than StoreTimeout":      "slow: more than one call in twenty took longer than StoreTimeout",
-	"hybrid: the ring has taken the shard out":                        "a shard of the ring is down",
-	"hybrid: unexpected reply":                                        "unexpected reply",
 	"redis: cluster has no nodes":                                     "no node of the cluster is reachable",
 	"redis: all ring shards are down":                                 "all shards of the ring are down",
 	"redis: all sentinels specified in configuration are unreachable": "no sentinel is reachable",

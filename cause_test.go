@@ -9,12 +9,19 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
+	"reflect"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/syncer"
 )
 
 // reply is an error reply of a server.
@@ -81,7 +88,7 @@ func TestCauses(t *testing.T) {
 		{reply("upstream redis.internal for alice is gone"), "reply ERR"},
 		{reply(""), "reply ERR"},
 
-		{fmt.Errorf("%w: %d", errors.New("hybrid: the ring has taken the shard out"), 1), "a shard of the ring is down"},
+		{fmt.Errorf("%w: %d", exact.ErrShardDown, 1), "a shard of the ring is down"},
 		{fmt.Errorf("at redis.internal: %w", errors.New("redis: all ring shards are down")), "all shards of the ring are down"},
 
 		{errors.New("alice was here"), "*errors.errorString"},
@@ -124,23 +131,60 @@ func FuzzReplyCause(f *testing.F) {
 	})
 }
 
-// Errors of our own that a node may meet have a cause in words: their texts are
-// looked for where they are made.
+// Errors of our own that a node may meet have a cause in words, whatever their texts
+// are: each that is declared where they are made is known here.
 func TestOwnErrorsHaveCauses(t *testing.T) {
-	own := regexp.MustCompile(`(err[A-Z]\w*) += errors\.New\("(.*)"\)`)
-	seen := 0
-	for _, file := range []string{"syncer/errors.go", "exact/errors.go", "exact/lanes.go"} {
-		for _, m := range own.FindAllStringSubmatch(readFile(t, file), -1) {
-			if m[1] == "errUnsettled" {
-				continue // is returned by Close and Flush, and logged nowhere
-			}
-			seen++
-			if got := causeOf(errors.New(m[2])); strings.HasPrefix(got, "*") {
-				t.Errorf("%s has the cause %q", m[1], got)
+	causes := map[string]knownCause{
+		"ErrTimeout":   {syncer.ErrTimeout, "timeout"},
+		"ErrDown":      {syncer.ErrDown, "not sent: Redis does not answer"},
+		"ErrSlow":      {syncer.ErrSlow, "slow: more than one call in twenty took longer than StoreTimeout"},
+		"ErrShardDown": {exact.ErrShardDown, "a shard of the ring is down"},
+		"ErrReply":     {exact.ErrReply, "unexpected reply"},
+	}
+	for name, k := range causes {
+		for _, err := range []error{k.err, fmt.Errorf("at %s: %w", secretHost, k.err)} {
+			if got := causeOf(err); got != k.cause {
+				t.Errorf("%s has the cause %q, want %q", name, got, k.cause)
 			}
 		}
 	}
-	if seen < 5 {
-		t.Errorf("%d errors found", seen)
+	unlogged := []string{"ErrClosed", "ErrUnsettled", "ErrInvalidLimit", "ErrInvalidCost", "ErrInvalidOption", "errRefused"}
+	declared := regexp.MustCompile(`\b([eE]rr[A-Z]\w*) += errors\.New\(`)
+	for _, dir := range []string{"syncer", "exact"} {
+		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, m := range declared.FindAllStringSubmatch(readFile(t, file), -1) {
+				if _, known := causes[m[1]]; !known && !slices.Contains(unlogged, m[1]) {
+					t.Errorf("%s of %s has no cause", m[1], file)
+				}
+			}
+		}
+	}
+}
+
+// Of the client's errors without a name we know the texts: they are the client's still.
+func TestTextsOfTheClient(t *testing.T) {
+	file, _ := runtime.FuncForPC(reflect.ValueOf(redis.NewClient).Pointer()).FileLine(0)
+	dir := filepath.Dir(file)
+	if _, err := os.Stat(file); err != nil {
+		t.Skip("the client's source is not here")
+	}
+	var source strings.Builder
+	for _, pattern := range []string{"*.go", "internal/pool/*.go"} {
+		files, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, file := range files {
+			source.WriteString(readFile(t, file))
+		}
+	}
+	for text, cause := range constantText {
+		if !strings.Contains(source.String(), `errors.New("`+text+`")`) {
+			t.Errorf("the client does not say %q any more", text)
+		}
+		if got := causeOf(fmt.Errorf("at %s: %w", secretHost, errors.New(text))); got != cause {
+			t.Errorf("%q has the cause %q, want %q", text, got, cause)
+		}
 	}
 }

@@ -18,8 +18,8 @@ func (l *Limiter) Allow(ctx context.Context, key string) (Result, error) {
 // request costs nothing. n = 0 is Peek.
 //
 // A key that is used up is paced: each node asks Redis for it once per period, a
-// twentieth to an eighth of the time that the limit takes to fill and 10 s at most,
-// and hands out what it got. RetryAfter is then the time to the node's next
+// twentieth to an eighth of the time that the limit takes to fill, 20 ms at least and
+// 10 s at most, and hands out what it got. RetryAfter is then the time to the node's next
 // asking, not to the next token. Under the accuracy Exact there is no pace.
 //
 // Most calls are decided in memory and do not look at ctx. A call that needs

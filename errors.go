@@ -12,6 +12,7 @@ import (
 // Result is zero, and so not allowed. A denial is not an error.
 var (
 	ErrClosed           = syncer.ErrClosed       // the Limiter or its Node is closed
+	ErrUnsettled        = syncer.ErrUnsettled    // Redis did not take all that Flush, Shutdown or Close had to tell
 	ErrInvalidLimit     = exact.ErrInvalidLimit  // also Limit{}
 	ErrInvalidOption    = exact.ErrInvalidOption // in Options, LimiterOptions, or a name
 	ErrInvalidCost      = exact.ErrInvalidCost   // below 0; for Refund and Charge also above 2^53

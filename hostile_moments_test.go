@@ -31,8 +31,9 @@ var (
 	documented = map[string][]error{
 		"AllowN": leaving, "Peek": leaving, "Inspect": leaving, "WaitN": append([]error{ErrExceedsBurst}, leaving...), "AllowAll": leaving,
 		"Refund": {ErrClosed}, "Charge": {ErrClosed}, "SetLimit": {ErrClosed}, "Limiter": {ErrClosed, ErrDuplicateLimiter},
-		// These four also say what kept Redis from it.
-		"Reset": nil, "Flush": nil, "Limiter.Close": nil, "Node.Close": nil,
+		"Flush": append([]error{ErrUnsettled}, leaving...),
+		// These three also say what kept Redis from it.
+		"Reset": nil, "Limiter.Close": nil, "Node.Close": nil,
 	}
 )
 

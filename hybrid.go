@@ -144,8 +144,8 @@ func (n *Node) Limiters() []*Limiter {
 // has answered or ctx ends. Slices stay on the node. It takes one operation per
 // key that is in touch with Redis, whether or not requests have paid for it.
 //
-// It fails with ErrClosed, ctx.Err(), or if Redis did not take all of it: what
-// it did not take is settled later or lapses.
+// It fails with ErrClosed, ctx.Err(), or ErrUnsettled if Redis did not take all of
+// it: what it did not take is settled later or lapses.
 func (n *Node) Flush(ctx context.Context) error { return n.sync.Flush(ctx) }
 
 // Shutdown returns all slices to Redis, leaves the fleet and stops the node. It
@@ -153,8 +153,9 @@ func (n *Node) Flush(ctx context.Context) error { return n.sync.Flush(ctx) }
 // minutes. Calls under way get their answers, later ones ErrClosed. A second
 // Shutdown or Close does nothing.
 //
-// It fails with ctx.Err(), or if Redis did not take all back; the node is closed
-// in any case.
+// It fails with ctx.Err(), with ErrUnsettled if Redis did not take all back, or with
+// what kept it from taking the node out of the fleets, which it does itself after
+// five seconds; the node is closed in any case.
 func (n *Node) Shutdown(ctx context.Context) error {
 	if !n.sync.Begin() {
 		return nil
@@ -185,6 +186,8 @@ type Limiter struct {
 	limit atomic.Pointer[Limit] // the limiter's own; written by SetLimit
 	tiers *tiers                // nil without LimitFor
 	waits *waits
+
+	setting sync.Mutex // one SetLimit at a time: the limit and the core's plan are one
 }
 
 // Name returns the limiter's name.
@@ -229,6 +232,8 @@ func (l *Limiter) SetLimit(l2 Limit) error {
 	if l.core.Closed() {
 		return ErrClosed
 	}
+	l.setting.Lock()
+	defer l.setting.Unlock()
 	l.limit.Store(&l2)
 	l.core.SetPlan(l.plan(l2))
 	l.waits.wake()
@@ -236,7 +241,12 @@ func (l *Limiter) SetLimit(l2 Limit) error {
 }
 
 // Close returns the limiter's slices to Redis and forgets its keys, within one
-// second. The name may be used again. Later calls give ErrClosed.
+// second. The name may be used again. Later calls give ErrClosed, and a second Close
+// does nothing.
+//
+// It fails like Node.Close: with context.DeadlineExceeded after the second, with
+// ErrUnsettled if Redis did not take all back, or with what kept it from taking the
+// node out of the limiter's fleet; the limiter is closed in any case.
 func (l *Limiter) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

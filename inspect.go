@@ -22,11 +22,11 @@ type KeyState struct {
 	Unsettled bool          // a settle's outcome is unknown: the slice is used up and not renewed
 
 	Floor      float64       // tokens in the floor now
-	FloorOff   time.Duration // the floor is off for so long: the account is nearly full; 0 if it is on
+	FloorOff   time.Duration // until the floor is on again, which is off while little of the account is free; 0 if it is on
 	FloorWaits bool          // this node's floors are not open (yet): it is not registered, or not long enough
 
 	DeniedCost int64         // costs from this on are denied from memory; 0: none
-	DeniedFor  time.Duration // for so long
+	DeniedFor  time.Duration // until the node forgets that
 	Paced      bool          // used up: asked for once a period
 	NextAsk    time.Duration // until the node looks at the key of its own accord, and asks Redis if there is anything to ask; 0: not planned
 
@@ -75,34 +75,53 @@ type unseen struct {
 //
 // It fails with ErrInvalidKey, ErrClosed or ctx.Err().
 func (l *Limiter) Inspect(ctx context.Context, key string) (KeyState, error) {
-	if err := l.usable(key, 0); err != nil {
+	v, err := l.look(ctx, key)
+	if err != nil {
 		return KeyState{}, err
 	}
+	v.state.Limit = l.limitOf(&v.node, key)
+	return v.state, nil
+}
+
+// view is one key as this node and Redis have it at a moment.
+type view struct {
+	node  syncer.State
+	store slice.Grant // zero if state.Store is nil
+	state KeyState    // of both, without Limit
+}
+
+// look asks Redis for a key, and then looks at what this node knows of it: nothing
+// happens between that and the answer.
+func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
+	if err := l.usable(key, 0); err != nil {
+		return v, err
+	}
 	if ctx.Err() != nil {
-		return KeyState{}, ctx.Err()
+		return v, ctx.Err()
 	}
 	cell, plan := exact.CellKey(key), l.planOf(key)
-	var g slice.Grant
 	cause := "not asked: the limit is 0"
 	if !plan.Never {
 		var err error
-		if g, err = l.core.Read(ctx, cell, plan.Rule); ctx.Err() != nil {
-			return KeyState{}, ctx.Err()
+		if v.store, err = l.core.Read(ctx, cell, plan.Rule); ctx.Err() != nil {
+			return v, ctx.Err()
 		}
 		cause = ""
 		if err != nil {
 			cause = safeCause(err)
 		}
 	}
-	st, known := l.core.Inspect(cell, key) // after the call, so that nothing happens between it and the answer
-	s := stateOf(&st)
-	s.Known, s.Limit, s.StoreCause = known, l.limitOf(&st, key), cause
+	var known bool
+	v.node, known = l.core.Inspect(cell, key)
+	s := &v.state
+	*s = stateOf(&v.node)
+	s.Known, s.StoreCause = known, cause
 	s.policy, s.shadow = l.opts.OnFailure, l.opts.Shadow
 	if cause == "" {
-		s.Store = accountOf(st.Plan.Rule, &g)
-		s.soon = soon(st.Plan.Rule, s.Store, l.node.opts.StoreTimeout)
+		s.Store = accountOf(v.node.Plan.Rule, &v.store)
+		s.soon = soon(v.node.Plan.Rule, s.Store, l.node.opts.StoreTimeout)
 	}
-	return s, nil
+	return v, nil
 }
 
 // accountOf describes an account as it is by a rule.

@@ -13,7 +13,7 @@ import (
 // Options are the settings of a Node. The zero value of each field means its
 // default.
 type Options struct {
-	SyncInterval time.Duration // of heartbeats, returns and charges; 1 ms to 10 s, default 100 ms
+	SyncInterval time.Duration // of settles that nobody waits for: returns, charges, refills in good time; 1 ms to 10 s, default 100 ms. Heartbeats come every second
 	StoreTimeout time.Duration // the longest that one call waits for Redis; 1 ms to 10 s, default 20 ms. Should exceed two round trips: the node measures and warns
 	Prefix       string        // of all keys in Redis, one per service; 1 to 200 bytes without braces and control characters, default "hybrid"
 	NodeID       string        // for whoever reads the registry in Redis; up to 128 bytes, default random. A repeated one is harmless
@@ -43,9 +43,11 @@ type LimiterOptions struct {
 	// LimitFor gives keys limits of their own (tiers); false means the
 	// limiter's. It is called from any goroutine when a key is first seen, and
 	// again for requests that no slice serves and at settles, at most once per
-	// SyncInterval and key (one evicted by MaxKeys is new again), and never under a
-	// lock: a change counts for the next such request. Limit, Peek and Inspect ask
-	// it for a key that the node does not know, at each call; it must not call them.
+	// SyncInterval and key, and never under a lock: a change counts for the next such
+	// request. A key evicted by MaxKeys is new again, and requests that meet a new
+	// key at the same moment may ask once each. Limit asks it at each call, and so do
+	// Peek, Inspect and Reset for a key that the node does not know or that has a
+	// limit of 0, once or twice; it must not call them.
 	// It must answer from memory, in microseconds: settles of other keys wait for
 	// it. An invalid limit or a panic is counted, logged once (of a panic the type),
 	// and answered with the limiter's own limit.

@@ -14,7 +14,7 @@ import (
 // There is no key in it, nor an address, and it has as many numbers whatever keys
 // there are.
 type Stats struct {
-	Limiters map[string]LimiterStats // by name; closed limiters are gone
+	Limiters map[string]LimiterStats // by name; limiters that were closed alone are gone, those that the node's end has closed stay
 	Total    LimiterStats            // their sum; falls when a limiter is closed
 
 	StoreDown   bool          // nobody waits for Redis, or for a part of it, now
@@ -67,6 +67,7 @@ type LimiterStats struct {
 	// from the onset of the outage, if Options.Servers is set; +Inf under FailOpen; and
 	// no more than ever under FailClosed. Of several limiters it is the largest. A limiter
 	// in shadow mode admits everything: of it, this is the bound as if it were enforced.
+	// encoding/json refuses Stats while it is +Inf.
 	Overshoot float64
 }
 

@@ -299,3 +299,21 @@ func TestStatsAddUp(t *testing.T) {
 		}
 	}
 }
+
+// What a node has done can still be read when it is closed.
+func TestStatsOfWhatIsClosed(t *testing.T) {
+	inBubble(t, single(PerHour(100)), func(f *fleet) {
+		n := f.nodes[0]
+		other := f.limiterOf("other", PerHour(100), Strict)
+		allow(t, other, "k", 1)
+		allow(t, f.lims[0], "k", 1)
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+		f.leaveAll()
+		st := n.Stats()
+		if _, there := st.Limiters["other"]; there || st.Limiters["api"].ExactAllowed != 1 {
+			t.Errorf("%+v", st.Limiters)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,4 +81,28 @@ func TestLimitForIsCalledOncePerInterval(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nor does it matter by which call a key is first seen.
+func TestLimitForIsCalledOnceForANewKey(t *testing.T) {
+	var calls atomic.Int64
+	setup := fleetSetup{nodes: 1, limit: PerDay(5)}
+	setup.options.SyncInterval = time.Second
+	setup.limiter.LimitFor = func(string) (Limit, bool) { calls.Add(1); return PerHour(100), true }
+	inBubble(t, setup, func(f *fleet) {
+		l := f.lims[0]
+		for what, call := range map[string]func(key string) error{
+			"AllowN":   func(key string) error { _, err := l.AllowN(ctx, key, 1); return err },
+			"WaitN":    func(key string) error { return l.WaitN(ctx, key, 1) },
+			"AllowAll": func(key string) error { _, err := f.nodes[0].AllowAll(ctx, Check{Limiter: l, Key: key}); return err },
+			"Charge":   func(key string) error { return l.Charge(ctx, key, 1) },
+		} {
+			for _, key := range []string{what, strings.Repeat(what, 20)} {
+				calls.Store(0)
+				if err := call(key); err != nil || calls.Load() != 1 {
+					t.Errorf("%s of %q: %v, and LimitFor was called %d times", what, key, err, calls.Load())
+				}
+			}
+		}
+	})
 }

@@ -15,9 +15,11 @@ func (l *Limiter) Wait(ctx context.Context, key string) error { return l.WaitN(c
 // Reset on this node, let those who wait ask again; a limit that LimitFor raises, and a
 // Reset elsewhere, do not: they wait for as long as they were told.
 //
-// It returns at once if ctx would end before the wait does, with an error that
-// is context.DeadlineExceeded, and with ErrExceedsBurst if n can never pass.
-// Otherwise it fails like AllowN.
+// It returns at once, with an error that is context.DeadlineExceeded, if ctx ends
+// before the caller may ask again or, where others stand before it, before the first
+// of them may. How long those others will take is not guessed, for they may leave and
+// tokens may come back: behind them a caller may wait in vain until ctx ends. With
+// ErrExceedsBurst it returns at once if n can never pass. Otherwise it fails like AllowN.
 func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 	if err := l.usable(key, n); err != nil {
 		return err
@@ -25,7 +27,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 	if n == 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if plan := l.planOf(key); !plan.Fits(n) && !l.opts.Shadow {
+	if plan := l.planAhead(key); !plan.Fits(n) && !l.opts.Shadow {
 		return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, plan.Rule.Burst)
 	}
 	line, turn := l.waits.join(key)
@@ -80,7 +82,8 @@ func (w *waits) wake() {
 type line struct {
 	mu    sync.Mutex // after waits.mu
 	turns []chan struct{}
-	next  time.Time // the first one asks again then; nobody passes earlier
+	next  time.Time       // the first one asks again then, and nobody passes earlier; zero: it is asking
+	news  <-chan struct{} // when it is closed, next is void: the first one asks now
 }
 
 // join puts a caller at the end of its line.
@@ -114,6 +117,9 @@ func (w *waits) leave(key string, ln *line, turn chan struct{}) {
 			continue
 		}
 		ln.turns = append(ln.turns[:i], ln.turns[i+1:]...)
+		if i == 0 {
+			ln.next = time.Time{} // that was for its cost; what the next one waits for is not known
+		}
 		if i == 0 && len(ln.turns) > 0 {
 			close(ln.turns[0])
 		}
@@ -131,10 +137,7 @@ func (ln *line) await(ctx context.Context, turn, closed <-chan struct{}) error {
 		return nil
 	default:
 	}
-	ln.mu.Lock()
-	next := ln.next
-	ln.mu.Unlock()
-	if err := tooLate(ctx, next); err != nil {
+	if err := tooLate(ctx, ln.earliest()); err != nil {
 		return err
 	}
 	select {
@@ -147,6 +150,19 @@ func (ln *line) await(ctx context.Context, turn, closed <-chan struct{}) error {
 	}
 }
 
+// earliest returns the moment before which nobody passes; zero if that is not
+// known.
+func (ln *line) earliest() time.Time {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	select {
+	case <-ln.news:
+		return time.Time{} // the first one may not have noticed yet
+	default:
+		return ln.next
+	}
+}
+
 // sleep waits before the first caller asks again: so long, or until there is
 // news.
 func (ln *line) sleep(ctx context.Context, d time.Duration, news, closed <-chan struct{}) error {
@@ -155,7 +171,7 @@ func (ln *line) sleep(ctx context.Context, d time.Duration, news, closed <-chan 
 		return err
 	}
 	ln.mu.Lock()
-	ln.next = next
+	ln.next, ln.news = next, news
 	ln.mu.Unlock()
 	timer := time.NewTimer(d)
 	defer timer.Stop()

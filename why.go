@@ -28,7 +28,7 @@ func (s KeyState) Why() string {
 type foresight struct {
 	path    Path
 	allowed bool
-	known   bool // path and allowed are certain, unless others use the key meanwhile
+	known   bool // path and allowed are certain, unless others use the key meanwhile; else they are likely
 	why     string
 }
 
@@ -48,7 +48,7 @@ func (s *KeyState) foresee() foresight {
 	case s.overdue:
 		return s.fall("a call about the key has not been answered in time")
 	case s.waits:
-		return foresight{PathExact, false, false, "this node holds no token of the key, and a call about it is under way, which a request would wait for"}
+		return foresight{PathExact, s.likely(), false, "this node holds no token of the key, and a call about it is under way, which a request would wait for"}
 	case s.Store == nil:
 		f := s.fall("")
 		return foresight{PathFallback, f.allowed, false, fmt.Sprintf("Redis would be asked, and did not answer just now (%s); if it does not, %s %s", s.StoreCause, s.policy, f.verb())}
@@ -105,8 +105,20 @@ func (s *KeyState) ask() foresight {
 	if s.Store.Lent > 0 {
 		why += fmt.Sprintf(" and %d lent to nodes", s.Store.Lent)
 	}
-	return foresight{PathExact, least >= 1, least >= 1 || most < 1, why}
+	return foresight{PathExact, s.likely(), least >= 1 || most < 1, why}
 }
+
+// likely is the answer of Redis if nothing happens until it is asked, and it knows of all
+// that it has lent; without Redis it is that of the failure policy.
+func (s *KeyState) likely() bool {
+	if s.Store == nil {
+		return s.fall("").allowed
+	}
+	return s.Store.Used+s.untold()+1 <= s.size
+}
+
+// untold is what the next settle takes from the account before it admits.
+func (s *KeyState) untold() float64 { return s.Owed + s.Fallback - s.stale }
 
 // tokens counts tokens in words.
 func tokens(n float64) string {

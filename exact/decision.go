@@ -50,9 +50,9 @@ func (s *Store) Take(ctx context.Context, limiter, key string, l Limit, n int64)
 	return d, nil
 }
 
-// Peek reads the account and changes nothing. Allowed means that the account
-// is not in debt; it is false under a limit of 0, which is answered without a
-// call.
+// Peek reads the account and changes nothing. Allowed says whether a request of
+// one token would be admitted now; it is false under a limit of 0, which is
+// answered without a call.
 func (s *Store) Peek(ctx context.Context, limiter, key string, l Limit) (Decision, error) {
 	if err := l.Validate(); err != nil {
 		return Decision{}, err
@@ -65,9 +65,9 @@ func (s *Store) Peek(ctx context.Context, limiter, key string, l Limit) (Decisio
 		return Decision{}, err
 	}
 	d := decide(l, g)
-	d.Allowed = g.Used <= float64(l.burst)
+	d.Allowed = d.Remaining > 0
 	if !d.Allowed {
-		d.RetryAfter = slice.RetryAfter(l.Rule(), g, 0)
+		d.RetryAfter = slice.RetryAfter(l.Rule(), g, 1)
 	}
 	return d, nil
 }
@@ -78,11 +78,7 @@ func (s *Store) Reset(ctx context.Context, limiter, key string, l Limit) error {
 	if err := l.Validate(); err != nil {
 		return err
 	}
-	rule := l.Rule()
-	if l.count == 0 { // any rule will do: what is left is what is lent
-		rule.Burst, rule.Rate = 1, 1/float64(l.period.Microseconds())
-	}
-	_, err := s.settleOne(ctx, limiter, key, rule, slice.Usage{Charged: -slice.MaxTokens})
+	_, err := s.settleOne(ctx, limiter, key, l.ResetRule(), slice.Usage{Charged: -slice.MaxTokens})
 	return err
 }
 

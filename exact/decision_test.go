@@ -139,6 +139,22 @@ func TestFloodWritesNothing(t *testing.T) {
 	})
 }
 
+// Peek says what a request of one token would be told.
+func TestPeekSaysWhatTakeDoes(t *testing.T) {
+	redistest.Both(t, func(t *testing.T, rdb *redis.Client) {
+		s := newStore(t, rdb)
+		for n := range int64(4) {
+			if d := take(t, s, "k", PerHour(3), 0); d.Allowed != (n < 3) || d.Remaining != 3-n || d.Allowed != (d.RetryAfter == 0) {
+				t.Errorf("after %d of 3: %+v", n, d)
+			}
+			p := take(t, s, "k", PerHour(3), 0)
+			if d := take(t, s, "k", PerHour(3), 1); d.Allowed != p.Allowed || d.RetryAfter > p.RetryAfter || p.RetryAfter-d.RetryAfter > time.Minute {
+				t.Errorf("Peek %+v, Take %+v", p, d)
+			}
+		}
+	})
+}
+
 func TestReset(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb *redis.Client) {
 		s, ctx := newStore(t, rdb), context.Background()
@@ -153,6 +169,11 @@ func TestReset(t *testing.T) {
 		must(t, s.Reset(ctx, "api", "k", PerHour(10)))
 		if d := take(t, s, "k", PerHour(10), 0); d.Remaining != 6 {
 			t.Errorf("%+v", d) // what is lent stays taken
+		}
+		take(t, s, "k", PerHour(10), 6)
+		must(t, s.Reset(ctx, "api", "k", PerHour(0)))
+		if d := take(t, s, "k", PerHour(10), 0); d.Remaining != 6 {
+			t.Errorf("after a reset under a limit of 0: %+v", d)
 		}
 		if err := s.Reset(ctx, "api", "k", Limit{}); !errors.Is(err, ErrInvalidLimit) {
 			t.Error(err)

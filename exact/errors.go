@@ -9,9 +9,9 @@ var (
 	ErrInvalidOption = errors.New("hybrid: invalid option")
 )
 
-// errReply marks a reply that no settle script sends: a proxy or a hook is in
+// ErrReply marks a reply that no settle script sends: a proxy or a hook is in
 // the way. What became of the command is unknown.
-var errReply = errors.New("hybrid: unexpected reply")
+var ErrReply = errors.New("hybrid: unexpected reply")
 
 // refusal is the error text of one account in a batch whose other accounts
 // may have settled. It implements redis.Error, so the predicates of go-redis

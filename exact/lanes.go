@@ -81,7 +81,8 @@ func (s *Store) FleetLane(limiter string) int { return s.Lane(s.membersKey(limit
 // millisecond.
 var probeRule = slice.Rule{Burst: 1000, Rate: 1e-3}
 
-var errShardDown = errors.New("hybrid: the ring has taken the shard out")
+// ErrShardDown is the answer to a probe of a shard that a Ring does not use.
+var ErrShardDown = errors.New("hybrid: the ring has taken the shard out")
 
 // Probe settles an account of the lane that nobody uses, with a write: it fails where
 // settles fail.
@@ -111,7 +112,7 @@ func (s *Store) runIn(ctx context.Context, lane int, c *call) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %d", errShardDown, lane)
+	return fmt.Errorf("%w: %d", ErrShardDown, lane)
 }
 
 // slotOf returns the hash slot of a key of this package, whose first braces are

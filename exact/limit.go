@@ -111,3 +111,14 @@ func (l Limit) Rule() slice.Rule {
 	}
 	return r
 }
+
+// ResetRule is the rule by which an account is reset. Under a limit that denies
+// everything, which the store cannot settle by, any rule does: what is left is
+// what is lent. l must be valid.
+func (l Limit) ResetRule() slice.Rule {
+	r := l.Rule()
+	if l.count == 0 {
+		r.Burst, r.Rate = 1, 1/float64(l.period.Microseconds())
+	}
+	return r
+}

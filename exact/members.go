@@ -41,14 +41,14 @@ func readFleet(f *slice.Fleet, c *call) {
 	}
 	reply, _ := c.reply.([]any)
 	if len(reply) < 2 {
-		f.Err = errReply
+		f.Err = ErrReply
 		return
 	}
 	f.Joined = reply[0] == int64(1)
 	for _, m := range reply[1:] {
 		name, ok := m.(string)
 		if !ok {
-			f.Members, f.Err = nil, errReply
+			f.Members, f.Err = nil, ErrReply
 			return
 		}
 		f.Members = append(f.Members, name)

@@ -204,8 +204,28 @@ func TestOutcomeOfProxyErrors(t *testing.T) {
 		"upstream failure":                  slice.Unknown,
 		"":                                  slice.Unknown,
 		"A":                                 slice.Unknown,
+		"ERR":                               slice.Unknown,
+		"BUSY":                              slice.Unknown,
 		"MOVED 1 127.0.0.1:7":               slice.NotRun,
 		"Timeout: the server may have executed it": slice.Unknown,
+
+		// twemproxy: strerror of what became of its connection to the server
+		"ERR Connection timed out":     slice.Unknown,
+		"ERR Connection reset by peer": slice.Unknown,
+		"ERR Connection refused":       slice.Unknown,
+		"ERR Broken pipe":              slice.Unknown,
+		"ERR Invalid argument":         slice.Unknown,
+		"ERR unknown":                  slice.Unknown,
+
+		"ERR handle response, backend conn reset":                 slice.Unknown, // Codis
+		"IOERR error or timeout reading to target instance":       slice.Unknown,
+		"TIMEOUT no answer from the server":                       slice.Unknown,
+		"MASTERDOWN Link with MASTER is down":                     slice.NotRun,
+		"ERR unknown command `evalsha`, with args beginning with": slice.NotRun, // Redis 6
+
+		// scripts that were broken off, in the words of Redis 6.2 and 7
+		"ERR Error running script (call to f_1): @user_script:7: -OOM command not allowed":      slice.Unknown,
+		"OOM command not allowed when used memory > 'maxmemory'. script: 1, on @user_script:7.": slice.Unknown,
 	} {
 		if got := outcomeOf(fmt.Errorf("wrapped: %w", refusal(text))); got != want {
 			t.Errorf("%q: %v", text, got)

@@ -3,6 +3,8 @@ package exact
 import (
 	"errors"
 	"net"
+	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,22 +22,46 @@ func outcomeOf(err error) slice.Outcome {
 	case isNotSent(err),
 		errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
 		errors.As(err, &op) && op.Op == "dial",
-		errors.As(err, &reply) && hasCode(reply.Error()):
+		errors.As(err, &reply) && isRefusal(reply.Error()):
 		return slice.NotRun
 	}
 	return slice.Unknown
 }
 
-// hasCode reports whether an error reply starts with a code in capitals, as
-// all of Redis's do. Proxies speak otherwise ("upstream failure"), also when
-// the server behind them may have executed the command.
-func hasCode(reply string) bool {
-	for i := range len(reply) {
-		switch c := reply[i]; {
-		case c >= 'A' && c <= 'Z':
-		default:
-			return i > 1 && c == ' '
-		}
+// refusalCodes begin the replies that Redis 6.2 to 7, Valkey and their clusters give
+// before they execute a script.
+var refusalCodes = []string{
+	"ASK", "BUSY", "CLUSTERDOWN", "CROSSSLOT", "DENIED", "LOADING", "MASTERDOWN", "MISCONF", "MOVED", "NOAUTH", "NOPERM",
+	"NOREPLICAS", "NOSCRIPT", "OOM", "READONLY", "TRYAGAIN", "WRONGPASS",
+}
+
+// refusalTexts are those of them that have no code but ERR.
+var refusalTexts = []string{
+	"ERR unknown command",
+	"ERR wrong number of arguments",
+	"ERR max number of clients",
+	"ERR Protocol error",
+	"ERR AUTH ", // no password is configured any more
+	"ERR DB index is out of range",
+	"ERR Error compiling script",
+	"ERR The user executing the script can't run this command", // which is TIME, the script's first
+}
+
+// isRefusal reports whether an error reply is a refusal. Any other text may come from
+// a proxy, whose server may have executed the command: "ERR Connection timed out" of
+// twemproxy, "upstream failure" of Envoy.
+func isRefusal(reply string) bool {
+	if raised(reply) {
+		return false
 	}
-	return false
+	code, _, more := strings.Cut(reply, " ")
+	return more && slices.Contains(refusalCodes, code) ||
+		slices.ContainsFunc(refusalTexts, func(text string) bool { return strings.HasPrefix(reply, text) })
+}
+
+// raised reports whether a script was broken off, with whatever code, perhaps after it
+// had written. Those of this package are not, on any server that we know.
+func raised(reply string) bool {
+	return strings.HasPrefix(reply, "ERR Error running script") || // Redis 6
+		strings.Contains(reply, ", on @user_script:") // Redis 7
 }

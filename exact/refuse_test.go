@@ -203,3 +203,44 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// What Redis itself says before it executes a script is known as a refusal, and what
+// it says of a script that has written is not.
+func TestRefusalsInRedissOwnWords(t *testing.T) {
+	server, ctx := redistest.Start(t), context.Background()
+	rdb := server.Client(t)
+	must(t, rdb.ACLSetUser(ctx, "notime", "on", "nopass", "~*", "+@all", "-time").Err())
+	must(t, rdb.ACLSetUser(ctx, "noeval", "on", "nopass", "~*", "+@all", "-eval").Err())
+	as := func(user, password string, db int) *redis.Client {
+		c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: password, DB: db, MaxRetries: -1})
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	write := "redis.call('SET', KEYS[1], 'v') "
+	for what, c := range map[string]struct {
+		rdb  *redis.Client
+		args []any
+		want slice.Outcome
+	}{
+		"unknown command":  {rdb, []any{"evilsha", "x", 1, "k"}, slice.NotRun},
+		"missing argument": {rdb, []any{"evalsha", "x"}, slice.NotRun},
+		"unknown script":   {rdb, []any{"evalsha", "x", 1, "k"}, slice.NotRun},
+		"no script at all": {rdb, []any{"eval", "x x", 1, "k"}, slice.NotRun},
+		"no permission":    {as("noeval", "x", 0), []any{"eval", write, 1, "k"}, slice.NotRun},
+		"no time":          {as("notime", "x", 0), []any{"eval", "local t = redis.pcall('TIME') if t.err then return t end " + write, 1, "k"}, slice.NotRun},
+		"wrong password":   {as("nobody", "x", 0), []any{"eval", write, 1, "k"}, slice.NotRun},
+		"no database":      {as("", "", 99), []any{"eval", write, 1, "k"}, slice.NotRun},
+		"raised by Lua":    {rdb, []any{"eval", write + "return nil + 1", 1, "k"}, slice.Unknown},
+		"raised by Redis":  {rdb, []any{"eval", write + "redis.call('LPUSH', KEYS[1], 'v')", 1, "k"}, slice.Unknown},
+		"not from scripts": {rdb, []any{"eval", write + "redis.call('CONFIG', 'SET', 'x')", 1, "k"}, slice.Unknown},
+	} {
+		must(t, rdb.Del(ctx, "k").Err())
+		err := c.rdb.Do(ctx, c.args...).Err()
+		if got := outcomeOf(err); got != c.want {
+			t.Errorf("%s: %v says %v", what, err, got)
+		}
+		if ran := rdb.Exists(ctx, "k").Val() == 1; ran != (c.want == slice.Unknown) {
+			t.Errorf("%s: %v, and whether it wrote is %v", what, err, ran)
+		}
+	}
+}

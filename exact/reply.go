@@ -30,7 +30,7 @@ func readReply(group []*slice.Settle, c *call) {
 	}
 	if r.broken || len(r.fields) > 0 { // it answers something else
 		for _, e := range group {
-			e.Outcome, e.Err, e.Lone, e.Grant = slice.Unknown, errReply, false, slice.Grant{}
+			e.Outcome, e.Err, e.Lone, e.Grant = slice.Unknown, ErrReply, false, slice.Grant{}
 		}
 	}
 }

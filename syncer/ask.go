@@ -88,7 +88,7 @@ func (a *Account) join(n, until int64) (w *waiter, v Verdict, ok bool, err error
 	}
 	late := a.overdue(now)
 	if late && c.sentAt >= c.since {
-		c.way.breaker.failing(now, errTimeout) // as it would be when it had waited
+		c.way.breaker.failing(now, ErrTimeout) // as it would be when it had waited
 	}
 	if late || until != 0 && now >= until || a.down() {
 		c.earn(1)
@@ -147,7 +147,7 @@ func (a *Account) leave(w *waiter, err error) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if w.sent {
-		a.contact().way.breaker.failing(now, errTimeout)
+		a.contact().way.breaker.failing(now, ErrTimeout)
 	} else { // nobody has asked the store yet: it is not to blame
 		a.inContact(now).earn(1)
 	}

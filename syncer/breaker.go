@@ -62,7 +62,7 @@ func (b *breaker) failing(now int64, err error) {
 		b.failedAt = now - b.timeout
 	}
 	b.failed++
-	if err != errTimeout {
+	if err != ErrTimeout {
 		b.cause = err
 	}
 	if b.failed >= leastFailures && now-b.failedAt >= 2*b.timeout {
@@ -82,7 +82,7 @@ func (b *breaker) count(now int64, slow bool) (opened bool) {
 	}
 	if b.calls >= leastSample && b.slow > max(b.calls/slowPart, leastSlow) {
 		opened = !b.open.Load()
-		b.turn(true, now, errSlow)
+		b.turn(true, now, ErrSlow)
 	}
 	return opened
 }

@@ -26,7 +26,7 @@ func newBench() *bench {
 }
 
 func (b *bench) ok(at, took time.Duration)           { b.succeeded(int64(at), int64(took)) }
-func (b *bench) bad(at time.Duration)                { b.failing(int64(at), errTimeout) }
+func (b *bench) bad(at time.Duration)                { b.failing(int64(at), ErrTimeout) }
 func (b *bench) refused(at time.Duration, err error) { b.failing(int64(at), err) }
 
 // Calls that were under way when the store paused for 25 ms time out together;
@@ -69,7 +69,7 @@ func TestSilenceTrips(t *testing.T) {
 		t.Fatal("closed 40 ms after the first call")
 	}
 	b.bad(1050 * time.Millisecond)
-	if len(b.turns) != 1 || !errors.Is(b.causes[0], errTimeout) {
+	if len(b.turns) != 1 || !errors.Is(b.causes[0], ErrTimeout) {
 		t.Errorf("turned %v because of %v", b.turns, b.causes)
 	}
 }
@@ -134,7 +134,7 @@ func TestASlowStoreTrips(t *testing.T) {
 	if late != 11 || !b.open.Load() {
 		t.Errorf("open %t after %d late answers", b.open.Load(), late)
 	}
-	if !errors.Is(b.causes[0], errSlow) {
+	if !errors.Is(b.causes[0], ErrSlow) {
 		t.Errorf("because of %v", b.causes[0])
 	}
 }
@@ -179,7 +179,7 @@ func TestTheCauseIsWhatTheClientSaid(t *testing.T) {
 	for i := range 3 {
 		b.bad(3*time.Second + time.Duration(i)*breakerTimeout)
 	}
-	if len(b.causes) != 3 || !errors.Is(b.causes[2], errTimeout) {
+	if len(b.causes) != 3 || !errors.Is(b.causes[2], ErrTimeout) {
 		t.Errorf("turned %v because of %v", b.turns, b.causes)
 	}
 }

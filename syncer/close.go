@@ -81,7 +81,7 @@ func flush(ctx context.Context, limiters []*Limiter) error {
 		}
 	}
 	if failed {
-		return errUnsettled
+		return ErrUnsettled
 	}
 	return nil
 }

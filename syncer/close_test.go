@@ -91,7 +91,7 @@ func TestShutdownWhileTheStoreIsDown(t *testing.T) {
 		}
 		began := time.Now()
 		w.Begin()
-		if err := w.Shutdown(context.Background()); !errors.Is(err, errUnsettled) {
+		if err := w.Shutdown(context.Background()); !errors.Is(err, ErrUnsettled) {
 			t.Errorf("a slice could not go back, and Shutdown says %v", err)
 		}
 		equal(t, "it took", time.Since(began), time.Duration(0))
@@ -169,7 +169,7 @@ func TestAFlushThatFails(t *testing.T) {
 		a := hold(t, l, "k")
 		tokens := held(a)
 		w.store.onSettle(func(*slice.Settle) (slice.Outcome, error) { return slice.NotRun, errGone })
-		if err := w.Flush(context.Background()); !errors.Is(err, errUnsettled) {
+		if err := w.Flush(context.Background()); !errors.Is(err, ErrUnsettled) {
 			t.Errorf("got %v", err)
 		}
 		equal(t, "tokens held", held(a), tokens)

@@ -157,11 +157,11 @@ func (l *Limiter) consult(ctx context.Context, key string, st *slice.Settle) (sl
 	}
 	way := s.laneOf(l.name, key)
 	if way.down() {
-		return slice.Grant{}, errDown
+		return slice.Grant{}, ErrDown
 	}
 	st.Account = s.store.Account(l.name, key)
 	sentAt := s.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StoreTimeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StoreTimeout, ErrTimeout)
 	defer cancel()
 	err := within(ctx, func() error {
 		said := []*slice.Settle{st}

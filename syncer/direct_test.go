@@ -185,7 +185,7 @@ func TestReadIsBounded(t *testing.T) {
 		w.store.shared = true
 		w.store.slow(50 * time.Millisecond)
 		began := time.Now()
-		if _, err := l.Read(context.Background(), "k", rule); !errors.Is(err, errTimeout) {
+		if _, err := l.Read(context.Background(), "k", rule); !errors.Is(err, ErrTimeout) {
 			t.Errorf("got %v", err)
 		}
 		equal(t, "it took", time.Since(began), 20*time.Millisecond)

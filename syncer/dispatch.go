@@ -252,7 +252,7 @@ func (d *dispatch) refuse(batch []queued) {
 			continue
 		}
 		if st != nil {
-			st.Outcome, st.Err = slice.NotRun, errDown
+			st.Outcome, st.Err = slice.NotRun, ErrDown
 			q.account.payBack()
 			d.s.failed(st)
 		}
@@ -332,7 +332,7 @@ func (s *Syncer) failed(st *slice.Settle) {
 // abandon gives up on a call that takes too long.
 func (f *flight) abandon() {
 	if f.landed.CompareAndSwap(false, true) {
-		f.lane.breaker.failing(f.s.Now(), errTimeout)
+		f.lane.breaker.failing(f.s.Now(), ErrTimeout)
 		f.lose()
 	}
 }
@@ -345,7 +345,7 @@ func (f *flight) lose() {
 	for i, a := range f.accounts {
 		if st := f.settles[i]; st != nil {
 			lost++
-			void := &slice.Settle{Rule: st.Rule, Usage: st.Usage, Outcome: slice.Unknown, Err: errTimeout}
+			void := &slice.Settle{Rule: st.Rule, Usage: st.Usage, Outcome: slice.Unknown, Err: ErrTimeout}
 			f.s.failed(void)
 			a.apply(void)
 			continue

@@ -86,7 +86,7 @@ func (m *members) limiters() []*Limiter {
 func (m *members) call(do func(ctx context.Context, sentAt int64) error) {
 	s, b := m.s, &m.lane.breaker
 	sentAt := s.Now()
-	alive := time.AfterFunc(s.cfg.StoreTimeout, func() { b.failing(s.Now(), errTimeout) })
+	alive := time.AfterFunc(s.cfg.StoreTimeout, func() { b.failing(s.Now(), ErrTimeout) })
 	ctx, cancel := context.WithTimeout(context.Background(), m.patience())
 	defer cancel()
 	m.out.Add(1)

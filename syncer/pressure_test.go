@@ -174,8 +174,8 @@ func TestAMarkedLeaseIsCountedOnce(t *testing.T) {
 func (f *fake) hang() {
 	f.set(func() {
 		f.call = func([]*slice.Settle) { time.Sleep(3 * time.Second) }
-		f.fate = func(*slice.Settle) (slice.Outcome, error) { return slice.Unknown, errTimeout }
-		f.beat = func() error { time.Sleep(3 * time.Second); return errTimeout }
+		f.fate = func(*slice.Settle) (slice.Outcome, error) { return slice.Unknown, ErrTimeout }
+		f.beat = func() error { time.Sleep(3 * time.Second); return ErrTimeout }
 	})
 }
 
