@@ -470,7 +470,7 @@ func TestResetUnderALimitOfZero(t *testing.T) {
 			t.Errorf("%d of 10 admitted after a Reset under a limit of 0", n)
 		}
 		set(PerDay(0))
-		f.links[0].cut(true)
+		f.links[0].Cut(true)
 		if err := l.Reset(ctx, "k"); err == nil {
 			t.Error("Redis is away, and Reset says that it is done")
 		}
@@ -652,7 +652,7 @@ func TestWhatRedisDidNotTakeIsAnErrorOfItsOwn(t *testing.T) {
 		other := f.limiterOf("other", PerHour(100), Strict)
 		allow(t, l, "k", 1)
 		allow(t, other, "k", 1)
-		f.links[0].cut(true)
+		f.links[0].Cut(true)
 		for _, limiter := range []*Limiter{l, other} {
 			if err := limiter.Charge(ctx, "k", 5); err != nil {
 				t.Fatal(err)

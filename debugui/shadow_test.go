@@ -97,7 +97,7 @@ func TestShadowModeInAnOutage(t *testing.T) {
 	inBubble(t, func(w *world) {
 		h := w.handler(nil)
 		trial := w.limiter("trial", hybrid.PerHour(5), &hybrid.LimiterOptions{Accuracy: hybrid.Strict, OnFailure: hybrid.FailClosed, Shadow: true})
-		w.breakRedis("LOADING Redis is loading the dataset in memory")
+		w.breakRedis()
 		for range 50 {
 			use(t, trial, "k", 1)
 			advance(100)

@@ -371,7 +371,7 @@ func (s *loser) Settle(ctx context.Context, batch []*slice.Settle) {
 		if st.Account == "l/k" && s.lose.Load() > 0 {
 			s.lose.Add(-1)
 			for _, st := range batch {
-				st.Outcome, st.Err = slice.Unknown, errTimeout
+				st.Outcome, st.Err = slice.Unknown, ErrTimeout
 			}
 			return
 		}
