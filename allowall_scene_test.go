@@ -61,8 +61,8 @@ func (l *losses) Settle(ctx context.Context, batch []*slice.Settle) {
 	defer l.f.mu.Unlock()
 	for _, st := range batch {
 		if st.Outcome == slice.Unknown {
-			// A refund may be lost, and a charge be told twice.
-			l.scene.lost[st.Account] += float64(spokenOf(st)) + max(st.Usage.Charged, -st.Usage.Charged)
+			// A refund may be lost; a charge, and what the policy admitted, be told twice.
+			l.scene.lost[st.Account] += float64(spokenOf(st)) + max(st.Usage.Charged, -st.Usage.Charged) + st.Usage.Fallback
 		}
 	}
 }
