@@ -14,7 +14,12 @@ import (
 // slice if they are there; otherwise the next settle charges them, which a tick
 // sends at the latest. ok is false if the account was retired, or its limiter closed.
 func (a *Account) Charge(n int64) (ok bool) {
-	return a.adjust(float64(n), 1, func() bool { return a.takeLocal(n) })
+	return a.adjust(1, func() (left float64) {
+		if a.takeLocal(n) {
+			return 0
+		}
+		return float64(n)
+	})
 }
 
 // Refund gives back n tokens of an admission that did not happen after all: to
@@ -28,40 +33,49 @@ func (a *Account) Refund(n int64) (ok bool) { return a.giveBack(n, 1) }
 func (a *Account) PutBack(n int64) (ok bool) { return a.giveBack(n, 0) }
 
 func (a *Account) giveBack(n, pays int64) (ok bool) {
-	return a.adjust(float64(-n), pays, func() bool {
-		c := a.contact()
-		return c != nil && (c.lease.GiveBack(&a.Cell, n, &a.limiter().s.Dead) || a.forgive(n))
+	return a.adjust(pays, func() (left float64) {
+		if c := a.contact(); c != nil && c.lease.GiveBack(&a.Cell, n, &a.limiter().s.Dead) {
+			return 0
+		}
+		return -a.forgive(n)
 	})
 }
 
 // PutBackFloor is PutBack of an admission by the floor.
 func (a *Account) PutBackFloor(n int64) (ok bool) {
-	return a.adjust(float64(-n), 0, func() bool { return a.ownFloor().Put(n) })
+	return a.adjust(0, func() (left float64) {
+		if a.ownFloor().Put(n) {
+			return 0
+		}
+		return -float64(n)
+	})
 }
 
 // PutBackFallback is PutBack of an admission by the failure policy.
 func (a *Account) PutBackFallback(n int64) (ok bool) {
-	return a.adjust(float64(-n), 0, func() bool { return a.contact() != nil && a.forgive(n) })
+	return a.adjust(0, func() (left float64) { return -a.forgive(n) })
 }
 
 // forgive takes n tokens out of what the failure policy has admitted and nobody has
-// been charged for yet; false if there are not as many. A refund that went to the
-// store instead would give back what is not charged in full. The caller holds mu.
-func (a *Account) forgive(n int64) bool {
+// been charged for yet, as far as it goes, and returns the rest. If all of it went to
+// the store instead, it would give back there what is not charged in full, or not yet:
+// a refund ends where nothing is used. The caller holds mu.
+func (a *Account) forgive(n int64) (rest float64) {
 	c := a.contact()
-	if c.fallback < float64(n) {
-		return false
+	if c == nil {
+		return float64(n)
 	}
-	c.fallback -= float64(n)
+	part := min(float64(n), c.fallback)
+	c.fallback -= part
 	if now := a.limiter().s.Now(); c.bucketAt != 0 {
-		c.bucket.Put(now, n, a.fallbackSize(now))
+		c.bucket.Put(now, int64(part), a.fallbackSize(now))
 	}
-	return true
+	return float64(n) - part
 }
 
-// adjust changes the account by tokens, locally if it can be done; otherwise
-// with its next settle, towards which it pays so many operations.
-func (a *Account) adjust(tokens float64, pays int64, local func() bool) bool {
+// adjust changes the account, locally as far as that can be done; what is left is
+// charged with its next settle, towards which it pays so many operations.
+func (a *Account) adjust(pays int64, local func() (left float64)) bool {
 	s := a.limiter().s
 	now := s.Now()
 	a.mu.Lock()
@@ -70,7 +84,8 @@ func (a *Account) adjust(tokens float64, pays int64, local func() bool) bool {
 		return false
 	}
 	a.touch()
-	if local() {
+	left := local()
+	if left == 0 {
 		return true
 	}
 	if a.limiter().closed.Load() { // nobody would settle it any more
@@ -78,7 +93,7 @@ func (a *Account) adjust(tokens float64, pays int64, local func() bool) bool {
 	}
 	c := a.inContact(now)
 	a.turnWindow(a.Plan(), now)
-	c.owe(tokens)
+	c.owe(left)
 	c.earn(pays)
 	if !c.inflight {
 		s.agenda.sooner(a, now+s.tick())
