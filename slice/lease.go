@@ -57,27 +57,28 @@ func (l *Lease) Report(c *Cell, keep int64) Usage {
 }
 
 // Ran ends a settle that the store executed. The expiry is the local tick at
-// which the lease of the grant ends, guard included. It returns the tokens that left
-// the cell because the store had dropped the slice.
-func (l *Lease) Ran(c *Cell, g Grant, expiry Tick) (lost int64) {
+// which the lease of the grant ends, guard included. If the store had dropped the
+// slice, it returns the tokens that left the cell for it, and those that were spent
+// since the report.
+func (l *Lease) Ran(c *Cell, g Grant, expiry Tick) (lost, spent int64) {
 	if l.marked {
-		return 0 // only needs were sent, nothing was granted
+		return 0, 0 // only needs were sent, nothing was granted
 	}
 	if g.Dropped {
-		lost = c.clear()
+		lost, spent = l.empty(c)
 		l.base = 0
 		l.sent.held = 0
 	}
 	if l.sent.held == 0 && g.Granted == 0 {
 		c.clear()
 		*l = Lease{}
-		return lost
+		return lost, spent
 	}
 	fits := min(g.Granted, MaxSlice-int64(l.base)) // more would spill into the expiry; nobody asks for more
 	l.base += uint32(fits)
 	l.tag = g.Tag
 	c.renew(expiry, fits)
-	return lost
+	return lost, spent
 }
 
 // NotRun ends a settle that was certainly not executed: the numbers come back.
@@ -103,10 +104,19 @@ func (l *Lease) Lost() {
 }
 
 // Lapse gives the lease up without telling the store, which forgets it by
-// itself at the end of the next epoch. It returns the tokens that were left.
-func (l *Lease) Lapse(c *Cell) (lost int64) {
+// itself at the end of the next epoch. It returns the tokens that were left, and
+// those that were spent since the last report.
+func (l *Lease) Lapse(c *Cell) (lost, spent int64) {
+	lost, spent = l.empty(c)
 	*l = Lease{}
-	return c.clear()
+	return lost, spent
+}
+
+// empty takes all tokens out of the cell, and tells them from those that were spent:
+// in one step, as requests go on taking.
+func (l *Lease) empty(c *Cell) (left, spent int64) {
+	left = c.clear()
+	return left, int64(l.base) - left
 }
 
 // GiveBack puts n spent tokens back into the cell, if so many were spent and

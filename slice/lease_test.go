@@ -93,15 +93,15 @@ func TestADroppedLeaseTakesItsSpendingWithIt(t *testing.T) {
 	c, l := granted(100)
 	l.Report(c, 60)
 	c.Take(10, &dead)
-	if lost := l.Ran(c, Grant{Dropped: true, Granted: 7, Tag: Tag{Epoch: 9}}, 200); lost != 50 {
-		t.Errorf("%d tokens lost, want 50", lost)
+	if lost, spent := l.Ran(c, Grant{Dropped: true, Granted: 7, Tag: Tag{Epoch: 9}}, 200); lost != 50 || spent != 10 {
+		t.Errorf("%d tokens lost and %d spent, want 50 and 10", lost, spent)
 	}
 	if c.Alive(&dead) != 7 || l.Unreported(c) != 0 {
 		t.Errorf("%d tokens, %d unreported", c.Alive(&dead), l.Unreported(c))
 	}
 	l.Report(c, 5)
-	if lost := l.Ran(c, Grant{Dropped: true, Tag: Tag{Epoch: 9}}, 300); lost != 5 {
-		t.Errorf("%d tokens lost, want 5", lost)
+	if lost, spent := l.Ran(c, Grant{Dropped: true, Tag: Tag{Epoch: 9}}, 300); lost != 5 || spent != 0 {
+		t.Errorf("%d tokens lost and %d spent, want 5 and 0", lost, spent)
 	}
 	if l.Holds() || c.Tokens() != 0 {
 		t.Error("a lease without tokens goes on")

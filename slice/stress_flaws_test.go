@@ -68,7 +68,7 @@ func reportWithoutRemoval(l *Lease, c *Cell, keep int64) Usage {
 	return u
 }
 
-func ranInTwoSteps(l *Lease, c *Cell, g Grant, expiry Tick) int64 {
+func ranInTwoSteps(l *Lease, c *Cell, g Grant, expiry Tick) (lost, spent int64) {
 	w := c.word.Load()
 	runtime.Gosched()
 	c.word.Store(w)

@@ -48,7 +48,7 @@ type sizes struct {
 type operations struct {
 	take     func(*Cell, int64, *Watermark) (left int64, ok bool)
 	report   func(*Lease, *Cell, int64) Usage
-	ran      func(*Lease, *Cell, Grant, Tick) int64
+	ran      func(*Lease, *Cell, Grant, Tick) (lost, spent int64)
 	giveBack func(*Lease, *Cell, int64, *Watermark) bool
 	pass     func(*Watermark, Tick)
 }

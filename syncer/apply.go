@@ -47,16 +47,14 @@ func (a *Account) ran(st *slice.Settle, now int64) {
 	c, g, plan := a.contact(), st.Grant, a.Plan()
 	a.limiter().Counts.operation(&st.Usage, &g)
 	c.way.hear(&g, c.sentAt, now)
-	if g.Dropped {
-		a.count(now) // what was spent of it meanwhile
-	}
 	expiry := slice.Tick(0)
 	if st.Usage.Held > 0 || g.Granted > 0 {
 		expiry = a.expiry(&g)
 		a.limiter().s.deadlines.add(expiry)
 	}
-	lost := c.lease.Ran(&a.Cell, g, expiry)
+	lost, spent := c.lease.Ran(&a.Cell, g, expiry)
 	if g.Dropped {
+		a.tally(spent, now)
 		c.counted = 0
 		a.limiter().Counts.Expired.Add(uint64(lost))
 	}

@@ -9,9 +9,11 @@ import (
 
 // count brings the account's demand and credit up to date with what was taken
 // from the slice and denied from memory since the last call. The caller holds mu.
-func (a *Account) count(now int64) {
+func (a *Account) count(now int64) { a.tally(a.contact().lease.Unreported(&a.Cell), now) }
+
+// tally is count of a slice of which so many tokens are spent and not reported.
+func (a *Account) tally(unreported, now int64) {
 	c := a.contact()
-	unreported := c.lease.Unreported(&a.Cell)
 	taken := max(unreported-c.counted, 0)
 	c.counted = unreported
 	largest := a.Cell.LargestCost()
@@ -125,7 +127,10 @@ func (a *Account) report(needs []slice.Need, plan *Plan, now int64) slice.Usage 
 	}
 	c.outgrown = false
 	u := c.lease.Report(&a.Cell, size.keep)
-	c.counted = c.lease.Unreported(&a.Cell) // not 0 where nothing was reported: a marked lease
+	if u.Tag != (slice.Tag{}) { // else nothing was reported
+		a.tally(u.Spent, now) // with what was taken since size was decided
+		c.counted = 0
+	}
 	u.Needs = needs
 	a.charge(&u, plan, now)
 	if size.goal > 0 && size.goal-u.Held >= size.least && !c.lease.Marked() && a.mayWant(plan, now) {
@@ -305,8 +310,8 @@ func (a *Account) spent() bool {
 // lapse gives up the lease without telling the store. What is left of its tokens is
 // nobody's: the store forgets them with the lease.
 func (a *Account) lapse() {
-	a.count(a.limiter().s.Now())
-	lost := a.contact().lease.Lapse(&a.Cell)
+	lost, spent := a.contact().lease.Lapse(&a.Cell)
+	a.tally(spent, a.limiter().s.Now())
 	a.limiter().Counts.Expired.Add(uint64(lost))
 	a.contact().counted, a.contact().outgrown = 0, false
 }
