@@ -248,7 +248,12 @@ func (s *scene) checkTerm(limit int, m term) {
 		if s.policy == FailOpen {
 			return // it has no bound
 		}
-		over++ // the shares of all nodes together
+		shares := 1.0 // of all nodes together
+		if s.calm == 0 {
+			// Before they know each other, each may give a token of a limit that has fewer.
+			shares = max(shares, float64(s.pact.nodes)/float64(m.limit.Burst()))
+		}
+		over += shares
 	}
 	if !m.limit.Windowed() {
 		over += (1 + over) * float64(s.longest) / float64(fillTime(m.limit))

@@ -11,6 +11,8 @@
 // All kinds of keys work as they do elsewhere, and two know Gin:
 //
 //   - httplimit.Pattern is the method and the pattern of the route, as in "GET /items/:id".
+//     Of a route for all methods (Any) each method has a budget of its own; where
+//     that is too much for one client, httplimit.Fixed names the route.
 //     Requests that no route matches share one key.
 //   - httplimit.Value with a string finds what an earlier middleware has left with
 //     Context.Set: the user, as in httplimit.Value("user"). What is not there is looked
