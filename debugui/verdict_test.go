@@ -120,7 +120,7 @@ func TestThresholdsAreThoseOfTheAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]float64{
-		`hybrid_store_sync_lag_seconds > (\S+)`: lagLimit.Seconds(), `breaker_opens_total\[10m\]\) > (\S+)`: flappingTimes,
+		`hybrid_store_sync_lag_seconds > (\S+)`: lagLimit.Seconds(), `store_outages_total\[10m\]\) > (\S+)`: flappingTimes,
 		`hybrid_max_keys > (\S+)`: keysPart, `(?s)alert: HybridFallbackWhileStoreUp.*?\n +> (\S+)`: fallbackPart,
 		`(?s)alert: HybridStoreErrors.*?\n +> (\S+)`: lostPart, `(?s)alert: HybridSlicesDropped.*?\n +> (\S+)`: lostPart,
 		`(?s)alert: HybridRequestsWait.*?\n +> (\S+)`: blockedPart, `hybrid_operations_unknown_total\[5m\]\)\) \* 60 > (\S+)`: lostReplies,

@@ -17,8 +17,9 @@
 // Fiber's context. Two know Fiber:
 //
 //   - httplimit.Pattern is the method and the pattern of the route, as in "GET /items/:id".
-//     Of a route for all methods (All) each method has a budget of its own, and so does HEAD beside GET; where
-//     that is too much for one client, httplimit.Fixed names the route.
+//     Of a route for all methods (All) each method has a budget of its own, and so
+//     does HEAD beside GET; where that is too much for one client, httplimit.Fixed
+//     names the route.
 //     Fiber knows it in handlers of the route: app.Get("/items/:id", limit, handler). In
 //     a middleware of Use no request has a pattern yet, and so no key.
 //   - httplimit.Value finds what an earlier middleware has left with Ctx.Locals: the
