@@ -171,7 +171,7 @@ func TestDeciderCopiesKeys(t *testing.T) {
 func TestDeciderMistakes(t *testing.T) {
 	inBubble(t, func(w *world) {
 		api := Limit{Limiter: w.strict("api", hybrid.PerHour(1))}
-		stranger := newWorld(t, w.mini).strict("stranger", hybrid.PerHour(1))
+		stranger := newWorld(w.t, w.mini).strict("stranger", hybrid.PerHour(1))
 		adapter := &DeciderOptions{Owner: "hybridother.Options"}
 		native := KeyFunc(func(*http.Request) (string, error) { return "k", nil })
 		for _, c := range []struct {
