@@ -39,8 +39,9 @@ type LimiterConfig struct {
 	Plan   *Plan
 	Policy Policy
 	// PlanFor returns a key's own plan, or nil for the limiter's. It is called
-	// without locks, at most once per SyncInterval and key. Accounts then take 48
-	// bytes more, and a key beyond 64 bytes its length.
+	// without locks, by each of the requests that race for a new key and at most
+	// once per SyncInterval afterwards. Accounts then take 48 bytes more, and a key
+	// beyond 64 bytes its length.
 	PlanFor func(key string) *Plan
 }
 
