@@ -48,6 +48,15 @@ func ExampleLimit_parts() {
 	// 20 0.0001 0
 }
 
+// A key whose limit has become 0 is reset by a rule that the store can settle by.
+func ExampleLimit_ResetRule() {
+	fmt.Println(exact.PerHour(100).ResetRule() == exact.PerHour(100).Rule())
+	fmt.Println(exact.PerHour(0).Rule().Burst, exact.PerHour(0).ResetRule().Burst)
+	// Output:
+	// true
+	// 0 1
+}
+
 // What a key is called in Redis, for who looks there.
 func ExampleStore_Account() {
 	rdb := redis.NewClient(&redis.Options{}) // nobody is asked
