@@ -136,7 +136,7 @@ func TestAllocationsOfManyLimits(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, call); n != 2 {
 			t.Errorf("%s, limit %d: %v allocations, want 2", what, i, n)
 		}
-		want := fmt.Sprintf(`"%s";q=%d;w=3600`, r.limiter.Name(), 1<<45+i)
+		want := fmt.Sprintf(`"%s";q=%d;w=3600`, r.limiter.Name(), 1<<45+int64(i))
 		if got := r.writer.header["Ratelimit-Policy"]; len(got) != 1 || got[0] != want {
 			t.Errorf("%s, limit %d is shown as %q, want %q", what, i, got, want)
 		}
