@@ -72,9 +72,8 @@ func (c *Check) denied() (Result, bool) {
 	}
 	now := l.node.sync.Now()
 	a.Replan(now)
-	if !a.Plan().Fits(n) {
-		l.core.Counts.ExactDenied.Add(1)
-		return describe(a, Result{RetryAfter: Never, Path: PathExact}, n, now), true
+	if r, never := l.never(a, n, now); never {
+		return r, true
 	}
 	retry, ok := a.Denied(n, now)
 	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, n, now), ok

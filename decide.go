@@ -94,9 +94,8 @@ func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n, until int64) 
 	if retry, ok := a.Denied(n, now); ok {
 		return describe(a, Result{RetryAfter: retry, Path: PathMemo}, n, now), true, nil
 	}
-	if !a.Plan().Fits(n) {
-		l.core.Counts.ExactDenied.Add(1)
-		return describe(a, Result{RetryAfter: Never, Path: PathExact}, n, now), true, nil
+	if r, never := l.never(a, n, now); never {
+		return r, true, nil
 	}
 	if a.TakeFloor(n, now) {
 		return describe(a, Result{Allowed: true, Path: PathFloor}, n, now), true, nil
@@ -107,6 +106,15 @@ func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n, until int64) 
 	}
 	r = Result{Allowed: v.Allowed, RetryAfter: v.Retry, Path: pathOf[v.Source]}
 	return describe(a, r, n, l.node.sync.Now()), true, nil
+}
+
+// never denies what can never pass.
+func (l *Limiter) never(a *syncer.Account, n, now int64) (Result, bool) {
+	if a.Plan().Fits(n) {
+		return Result{}, false
+	}
+	l.core.Counts.ExactDenied.Add(1)
+	return describe(a, Result{RetryAfter: Never, Path: PathExact}, n, now), true
 }
 
 var pathOf = [...]Path{

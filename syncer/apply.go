@@ -32,7 +32,7 @@ func (a *Account) apply(st *slice.Settle) {
 		a.limiter().Counts.Unknown.Add(1)
 		a.limiter().Counts.Expired.Add(uint64(st.Usage.Returned)) // perhaps it took them, perhaps they lapse
 		c.lease.Lost()
-		c.unheard(&st.Usage)
+		c.unheard(st.Usage)
 	}
 	a.answer(sent, st, now)
 	if a.Plan().Never {

@@ -109,11 +109,9 @@ func (c *contact) owe(tokens float64) {
 // unheard keeps what a settle of unknown outcome was to charge. Told twice it is a debt
 // that drains; never told it would be lost. A refund is not told again: twice it would
 // give back more than was taken.
-func (c *contact) unheard(u *slice.Usage) {
-	if c.current(u) {
-		c.owe(max(0, u.Charged))
-		c.fallback += u.Fallback
-	}
+func (c *contact) unheard(u slice.Usage) {
+	u.Charged = max(0, u.Charged)
+	c.untold(&u)
 }
 
 // untold takes back what a settle that did not run was to charge.
