@@ -116,3 +116,6 @@ func (f *Floor) Put(n int64) bool {
 	f.level += float64(n) // clipped at the next advance
 	return true
 }
+
+// Lower takes tokens out of the level that were used elsewhere, as far as there are any.
+func (f *Floor) Lower(tokens float64) { f.level = max(f.level-tokens, 0) }

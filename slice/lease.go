@@ -6,15 +6,15 @@ package slice
 //
 // The caller holds the account's lock in every method; only Takes on the cell
 // run at the same time. At most one settle is in flight: between Report and its
-// end no method but GiveBack may be called.
+// end no method but Return may be called.
 //
 // Ledger invariant: base − (tokens in the cell) is what was spent and not yet
 // reported, and is never negative.
 type Lease struct {
-	tag    Tag
-	base   uint32 // tokens in the cell if nothing had been spent since the last report
-	sent   report
-	marked bool // the outcome of a settle is unknown: use up what is here, say nothing of it
+	tag     Tag
+	base    uint32 // tokens in the cell if nothing had been spent since the last report
+	sent    report
+	inDoubt bool // the outcome of a settle is unknown: use up what is here, say nothing of it
 }
 
 // report is what the settle in flight says of the slice. Every number is at
@@ -31,9 +31,9 @@ func (l *Lease) Holds() bool { return l.tag != Tag{} }
 // token bucket and where there is no lease.
 func (l *Lease) Window() int64 { return l.tag.Window }
 
-// Marked reports whether a settle's outcome was lost: until the lease ends
+// InDoubt reports whether a settle's outcome was lost: until the lease ends
 // settles carry only needs.
-func (l *Lease) Marked() bool { return l.marked }
+func (l *Lease) InDoubt() bool { return l.inDoubt }
 
 // Unreported returns the tokens spent since the last report.
 func (l *Lease) Unreported(c *Cell) int64 { return int64(l.base) - c.Tokens() }
@@ -45,7 +45,7 @@ func (l *Lease) Unreported(c *Cell) int64 { return int64(l.base) - c.Tokens() }
 // there until the reply, they could be spent here and granted elsewhere.
 func (l *Lease) Report(c *Cell, keep int64) Usage {
 	l.sent = report{}
-	if l.marked || !l.Holds() {
+	if l.inDoubt || !l.Holds() {
 		return Usage{}
 	}
 	before := c.withhold(keep)
@@ -61,7 +61,7 @@ func (l *Lease) Report(c *Cell, keep int64) Usage {
 // slice, it returns the tokens that left the cell for it, and those that were spent
 // since the report.
 func (l *Lease) Ran(c *Cell, g Grant, expiry Tick) (lost, spent int64) {
-	if l.marked {
+	if l.inDoubt {
 		return 0, 0 // only needs were sent, nothing was granted
 	}
 	if g.Dropped {
@@ -95,9 +95,9 @@ func (l *Lease) NotRun(c *Cell) {
 // whenever it runs, it takes out of the ledger just what this node no longer has.
 func (l *Lease) Lost() {
 	switch {
-	case l.marked || !l.sent.made:
+	case l.inDoubt || !l.sent.made:
 	case l.sent.held > 0:
-		l.marked = true
+		l.inDoubt = true
 	default:
 		*l = Lease{}
 	}
@@ -119,9 +119,9 @@ func (l *Lease) empty(c *Cell) (left, spent int64) {
 	return left, int64(l.base) - left
 }
 
-// GiveBack puts n spent tokens back into the cell, if so many were spent and
+// Return puts n spent tokens back into the cell, if so many were spent and
 // not reported and the lease still lives. It may be called at any time.
-func (l *Lease) GiveBack(c *Cell, n int64, dead *Watermark) bool {
+func (l *Lease) Return(c *Cell, n int64, dead *Watermark) bool {
 	if !l.Holds() || c.Expired(dead) || l.Unreported(c) < n {
 		return false
 	}

@@ -57,12 +57,12 @@ func TestReturnsLeaveBeforeTheyAreSent(t *testing.T) {
 	}
 }
 
-func TestAMarkedLeaseIsUsedUpInSilence(t *testing.T) {
+func TestALeaseInDoubtIsUsedUpAndNotReported(t *testing.T) {
 	var dead Watermark
 	c, l := granted(100)
 	l.Report(c, 100)
 	l.Lost()
-	if !l.Marked() || c.Alive(&dead) != 100 {
+	if !l.InDoubt() || c.Alive(&dead) != 100 {
 		t.Error("a lost renewal takes the slice away")
 	}
 	c.Take(10, &dead)
@@ -83,7 +83,7 @@ func TestALostReturnEndsTheLease(t *testing.T) {
 	c, l := granted(100)
 	l.Report(c, 0)
 	l.Lost()
-	if l.Holds() || l.Marked() || c.Tokens() != 0 {
+	if l.Holds() || l.InDoubt() || c.Tokens() != 0 {
 		t.Error("something is left of it")
 	}
 }
@@ -112,12 +112,12 @@ func TestARefundNeedsSpendingOfThisLease(t *testing.T) {
 	var dead Watermark
 	c, l := granted(10)
 	c.Take(4, &dead)
-	if l.GiveBack(c, 5, &dead) || !l.GiveBack(c, 4, &dead) || l.GiveBack(c, 1, &dead) {
+	if l.Return(c, 5, &dead) || !l.Return(c, 4, &dead) || l.Return(c, 1, &dead) {
 		t.Error("gave back what was not spent")
 	}
 	c.Take(4, &dead)
 	dead.Pass(100)
-	if l.GiveBack(c, 4, &dead) || new(Lease).GiveBack(new(Cell), 1, &dead) {
+	if l.Return(c, 4, &dead) || new(Lease).Return(new(Cell), 1, &dead) {
 		t.Error("gave back to a lease that is over")
 	}
 }

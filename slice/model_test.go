@@ -42,7 +42,7 @@ func (s *sim) take(n int64) error {
 }
 
 func (s *sim) giveBack(n int64) error {
-	if s.lease.GiveBack(&s.cell, n, &s.dead) {
+	if s.lease.Return(&s.cell, n, &s.dead) {
 		s.spent -= n
 		s.admitted -= n
 	}
@@ -60,7 +60,7 @@ func (s *sim) report(keep, grant, life int64) error {
 	if s.flight != nil {
 		return nil
 	}
-	marked, before := s.lease.Marked(), s.cell.Tokens()
+	marked, before := s.lease.InDoubt(), s.cell.Tokens()
 	u := s.lease.Report(&s.cell, keep)
 	if marked && (u.Tag != Tag{} || grant > 0) {
 		grant = 0 // only needs
@@ -96,7 +96,7 @@ func (s *sim) ran(dropped bool) error {
 	if s.flight == nil {
 		return nil
 	}
-	u, marked := s.flight, s.lease.Marked()
+	u, marked := s.flight, s.lease.InDoubt()
 	s.flight = nil
 	if marked {
 		s.lease.Ran(&s.cell, Grant{}, s.renews)
@@ -134,7 +134,7 @@ func (s *sim) lost(hasRun bool) error {
 	if s.flight == nil {
 		return nil
 	}
-	u, marked := *s.flight, s.lease.Marked()
+	u, marked := *s.flight, s.lease.InDoubt()
 	if hasRun && !marked {
 		s.runs(false)
 	}
@@ -143,7 +143,7 @@ func (s *sim) lost(hasRun bool) error {
 	if !marked {
 		s.returned += u.Returned
 	}
-	if u.Held > 0 && !s.lease.Marked() {
+	if u.Held > 0 && !s.lease.InDoubt() {
 		return fmt.Errorf("the outcome of %+v is unknown, and the lease goes on", u)
 	}
 	return s.check()
@@ -163,7 +163,7 @@ func (s *sim) lapse() error {
 // lease, or here. The store believes no less to be out than the node holds.
 func (s *sim) check() error {
 	tokens, offered := s.cell.Tokens(), int64(0)
-	if s.flight != nil && !s.lease.Marked() {
+	if s.flight != nil && !s.lease.InDoubt() {
 		offered = s.flight.Returned
 	}
 	if sum := s.admitted + s.returned + s.lapsed + tokens + offered; sum != s.granted {
@@ -173,12 +173,12 @@ func (s *sim) check() error {
 	if s.lease.Unreported(&s.cell) < 0 {
 		return fmt.Errorf("unreported %d", s.lease.Unreported(&s.cell))
 	}
-	if !s.lease.Marked() && s.lease.Holds() {
+	if !s.lease.InDoubt() && s.lease.Holds() {
 		if got := s.lease.Unreported(&s.cell); got != s.spent {
 			return fmt.Errorf("unreported %d, spent %d", got, s.spent)
 		}
 	}
-	if s.lease.Holds() && !s.lease.Marked() && s.flight == nil && tokens+s.spent > s.known {
+	if s.lease.Holds() && !s.lease.InDoubt() && s.flight == nil && tokens+s.spent > s.known {
 		return fmt.Errorf("holds %d and spent %d, the store knows of %d", tokens, s.spent, s.known)
 	}
 	if !s.expiry.After(s.now) && s.cell.Alive(&s.dead) > 0 {
@@ -225,7 +225,7 @@ func (s *sim) stepAll(ops []byte) error {
 		if err := s.step(ops[i], ops[i+1]); err != nil {
 			return fmt.Errorf("step %d (%d, %d): %w", i/2, ops[i]%12, ops[i+1], err)
 		}
-		if s.lease.Marked() && s.flight == nil && s.cell.Expired(&s.dead) {
+		if s.lease.InDoubt() && s.flight == nil && s.cell.Expired(&s.dead) {
 			if err := s.lapse(); err != nil {
 				return err
 			}

@@ -46,6 +46,9 @@ type Usage struct {
 	Charged  float64 // used without asking (floor, Charge); a refund is negative. Debt ends at 2·B
 	Fallback float64 // admitted while the store was away; charged up to B, never beyond. ≥ 0
 
+	Return   float64 // tokens of admissions that are undone, ≥ 0: less by what has drained since ReturnAt
+	ReturnAt int64   // µs of the store's clock, when the first of them was admitted
+
 	Needs []Need // in the order of arrival; at most MaxRuns
 
 	Want    int64 // tokens wished for the slice; 0 = none

@@ -53,7 +53,7 @@ func takeOfTheDead(c *Cell, n int64, _ *Watermark) (left int64, ok bool) {
 }
 
 func reportInTwoSteps(l *Lease, c *Cell, keep int64) Usage {
-	if l.marked || !l.Holds() {
+	if l.inDoubt || !l.Holds() {
 		return l.Report(c, keep)
 	}
 	w := c.word.Load()

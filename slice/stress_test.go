@@ -53,7 +53,7 @@ type operations struct {
 	pass     func(*Watermark, Tick)
 }
 
-var sound = operations{(*Cell).Take, (*Lease).Report, (*Lease).Ran, (*Lease).GiveBack, (*Watermark).Pass}
+var sound = operations{(*Cell).Take, (*Lease).Report, (*Lease).Ran, (*Lease).Return, (*Watermark).Pass}
 
 // deed is something that must have happened in a run.
 type deed int
@@ -65,7 +65,7 @@ const (
 	lostHolding
 	lostReturning
 	lapsedAlive
-	lapsedMarked
+	lapsedInDoubt
 	expired
 	gaveBack
 	deeds
@@ -218,7 +218,7 @@ func (s *stress) end(u Usage, r *rand.Rand) {
 		s.lost(u)
 	case x == 2 && spoken:
 		s.drop(u)
-	case s.lease.Marked():
+	case s.lease.InDoubt():
 		s.do.ran(&s.lease, &s.cell, Grant{}, 0) // it carried needs alone
 	default:
 		s.reported += u.Spent
@@ -243,7 +243,7 @@ func (s *stress) grantTo(base int64, g Grant, r *rand.Rand) {
 
 // lost: tokens that were held are used up in silence, others are with the store.
 func (s *stress) lost(u Usage) {
-	marked := s.lease.Marked()
+	marked := s.lease.InDoubt()
 	s.lease.Lost()
 	s.untold += u.Spent
 	s.returned += u.Returned
@@ -277,14 +277,14 @@ func (s *stress) forget() {
 func (s *stress) lapse(r *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	marked := s.lease.Marked()
+	marked := s.lease.InDoubt()
 	if s.flying || !s.lease.Holds() || marked && !s.cell.Expired(&s.dead) || !marked && r.IntN(16) > 0 {
 		return
 	}
 	s.forget()
 	s.lease.Lapse(&s.cell)
 	if marked {
-		s.did[lapsedMarked]++
+		s.did[lapsedInDoubt]++
 	} else {
 		s.did[lapsedAlive]++
 	}
@@ -314,7 +314,7 @@ func (s *stress) look(*rand.Rand) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lease.Unreported(&s.cell) < 0 || s.lease.Marked() && !s.lease.Holds() {
+	if s.lease.Unreported(&s.cell) < 0 || s.lease.InDoubt() && !s.lease.Holds() {
 		s.strange.Add(1)
 	}
 }

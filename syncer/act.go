@@ -27,7 +27,7 @@ func (a *Account) act(now int64) {
 		a.limiter().s.agenda.set(a, now+a.limiter().s.dice.jitter(a.limiter().s.agenda.downtime()))
 		return
 	}
-	marked := c.lease.Marked()
+	marked := c.lease.InDoubt()
 	switch {
 	case a.spent():
 		a.lapse()
@@ -128,7 +128,7 @@ func (a *Account) schedule(now int64) {
 	switch {
 	case c.outgrown:
 		due = now + a.limiter().s.dice.jitter(int64(ProbeInterval))
-	case c.saturated && !c.lease.Marked():
+	case c.saturated && !c.lease.InDoubt():
 		due = max(c.next, now+1)
 	case c.charged != 0 || c.fallback != 0:
 		due = now + a.limiter().s.tick()

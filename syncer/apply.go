@@ -271,7 +271,7 @@ func (a *Account) answer(sent []*waiter, st *slice.Settle, now int64) {
 	if st == nil || st.Outcome != slice.Ran {
 		for _, w := range sent {
 			if w.cost == 0 { // with nothing left to say, all is settled
-				w.done <- Verdict{Allowed: st == nil && !a.contact().lease.Marked(), Source: FromPolicy}
+				w.done <- Verdict{Allowed: st == nil && !a.contact().lease.InDoubt(), Source: FromPolicy}
 			} else if !w.left {
 				w.done <- a.fall(w.cost, now)
 			}

@@ -249,7 +249,7 @@ func (a *Account) attempt(in intent, now int64) bool {
 // is said. The caller holds mu.
 func (a *Account) mayStart(kind intentKind, now int64) bool {
 	c := a.contact()
-	if c.inflight || c.lease.Marked() && kind != serve || a.limiter().closed.Load() || a.down() {
+	if c.inflight || c.lease.InDoubt() && kind != serve || a.limiter().closed.Load() || a.down() {
 		return false
 	}
 	a.count(now)

@@ -34,7 +34,7 @@ func (a *Account) PutBack(n int64) (ok bool) { return a.giveBack(n, 0) }
 
 func (a *Account) giveBack(n, pays int64) (ok bool) {
 	return a.adjust(pays, func() (left float64) {
-		if c := a.contact(); c != nil && c.lease.GiveBack(&a.Cell, n, &a.limiter().s.Dead) {
+		if c := a.contact(); c != nil && c.lease.Return(&a.Cell, n, &a.limiter().s.Dead) {
 			return 0
 		}
 		return -a.forgive(n)

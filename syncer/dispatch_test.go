@@ -158,7 +158,7 @@ func TestALostNeedLeavesNoMark(t *testing.T) {
 		l := w.limiter(bucket(1000, time.Second), strict)
 		w.store.fail(slice.Unknown)
 		w.must("a request", allow(l, "k", 1), true, byPolicy)
-		equal(t, "marked", peek(l, "k").lease.Marked(), false)
+		equal(t, "marked", peek(l, "k").lease.InDoubt(), false)
 		equal(t, "unknown", l.Counts.Unknown.Load(), 1)
 		w.store.fail(slice.Ran)
 	})

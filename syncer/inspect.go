@@ -120,7 +120,7 @@ func (a *Account) stateOfFloor(st *State, plan *Plan, now int64) {
 // stateOfSettles describes what is lent, owed and under way.
 func (a *Account) stateOfSettles(st *State, now int64) {
 	c := a.contact()
-	st.Marked = c.lease.Marked()
+	st.Marked = c.lease.InDoubt()
 	if c.lease.Holds() {
 		st.SliceEnds = max(a.Cell.Left(now), 0)
 	}

@@ -133,7 +133,7 @@ func (a *Account) report(needs []slice.Need, plan *Plan, now int64) slice.Usage 
 	}
 	u.Needs = needs
 	a.charge(&u, plan, now)
-	if size.goal > 0 && size.goal-u.Held >= size.least && !c.lease.Marked() && a.mayWant(plan, now) {
+	if size.goal > 0 && size.goal-u.Held >= size.least && !c.lease.InDoubt() && a.mayWant(plan, now) {
 		u.Want = size.goal - u.Held
 		u.Want -= u.Want % c.unit // the store grants whole units, and less would look like a refusal
 		u.Unit, u.Least, u.Divisor = c.unit, size.least, size.divisor
@@ -304,7 +304,7 @@ func (a *Account) stop(now int64) {
 // lease is over, or its last token is used. Then a new one can begin; what the
 // store still has of the old one it forgets by itself.
 func (a *Account) spent() bool {
-	return a.contact().lease.Marked() && (a.Cell.Expired(&a.limiter().s.Dead) || a.Cell.Tokens() == 0)
+	return a.contact().lease.InDoubt() && (a.Cell.Expired(&a.limiter().s.Dead) || a.Cell.Tokens() == 0)
 }
 
 // lapse gives up the lease without telling the store. What is left of its tokens is

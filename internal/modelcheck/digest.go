@@ -144,7 +144,7 @@ func (m *Machine) digestNode(w *World, n *Node) (d digest) {
 		return d
 	}
 	m.pickUp(n)
-	d.flag(n.lease.Marked())
+	d.flag(n.lease.InDoubt())
 	lease := n.lease
 	u := lease.Report(&m.cell, all)
 	if m.isOver(w, n, u.Tag) {
@@ -164,7 +164,7 @@ func (m *Machine) digestNode(w *World, n *Node) (d digest) {
 func (m *Machine) isOver(w *World, n *Node, tag slice.Tag) bool {
 	f := &n.flight
 	renewed := f.state == ran && !f.marked && !f.reply.dropped
-	return !n.alive() && !renewed && (n.lease.Marked() || m.forgotten(w, tag))
+	return !n.alive() && !renewed && (n.lease.InDoubt() || m.forgotten(w, tag))
 }
 
 // forgotten reports whether the store ignores a lease from now on.

@@ -137,7 +137,7 @@ func (m *Machine) fits(w *World, who int, cost int64) bool {
 
 // returnable is what a node can return: nothing of a lease in doubt or forgotten.
 func (m *Machine) returnable(w *World, n *Node) int64 {
-	if !n.lease.Holds() || n.lease.Marked() {
+	if !n.lease.Holds() || n.lease.InDoubt() {
 		return 0
 	}
 	m.pickUp(n)

@@ -22,7 +22,7 @@ func (m *Machine) take(w *World, n *Node, cost int64) bool {
 // giveBack undoes an admission: it counts as a negative one.
 func (m *Machine) giveBack(w *World, n *Node, cost int64) bool {
 	m.pickUp(n)
-	if !n.lease.GiveBack(&m.cell, cost, &m.dead) {
+	if !n.lease.Return(&m.cell, cost, &m.dead) {
 		return m.Flaw == RefundFree && m.putMore(n, cost)
 	}
 	m.putDown(n)
@@ -45,7 +45,7 @@ func (m *Machine) putMore(n *Node, cost int64) bool {
 // refund has a node tell the store of what its slice cannot take back.
 func (m *Machine) refund(n *Node, cost int64) bool {
 	m.pickUp(n)
-	if m.Flaw == RefundTwice || n.lease.GiveBack(&m.cell, cost, &m.dead) {
+	if m.Flaw == RefundTwice || n.lease.Return(&m.cell, cost, &m.dead) {
 		return false
 	}
 	n.backs += cost
@@ -67,13 +67,13 @@ func (m *Machine) charge(w *World, n *Node, cost int64) {
 func (m *Machine) send(w *World, n *Node, ask uint8) bool {
 	a := &m.asks[ask]
 	m.pickUp(n)
-	if n.lease.Marked() && (m.cell.Expired(&m.dead) || m.cell.Tokens() == 0) {
+	if n.lease.InDoubt() && (m.cell.Expired(&m.dead) || m.cell.Tokens() == 0) {
 		m.lapse(n)
 	}
 	if n.owes+n.backs > 0 && m.ofAnotherWindow(w, n) {
 		m.lapse(n)
 	}
-	before, marked := m.cell.Tokens(), n.lease.Marked()
+	before, marked := m.cell.Tokens(), n.lease.InDoubt()
 	u := n.lease.Report(&m.cell, m.keep(a))
 	if u.Spent+u.Returned+u.Held+n.owes+n.backs == 0 && !a.speaks(marked) {
 		return false

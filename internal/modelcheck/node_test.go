@@ -23,7 +23,7 @@ func (r *real) follow(m *Machine, before, after *World, a Action) bool {
 		_, ok := r.cell.Take(m.Costs[a.pick], &r.dead)
 		return ok
 	case giveBack:
-		return r.lease.GiveBack(&r.cell, m.Costs[a.pick], &r.dead)
+		return r.lease.Return(&r.cell, m.Costs[a.pick], &r.dead)
 	case charge:
 		r.cell.Take(m.Costs[a.pick], &r.dead) // or it is to be told
 	case send:
@@ -44,7 +44,7 @@ func (r *real) follow(m *Machine, before, after *World, a Action) bool {
 
 // report reports what the model reports, or nothing where it has nothing to say.
 func (r *real) report(m *Machine, f Flight, ask uint8) bool {
-	if r.lease.Marked() && (r.cell.Expired(&r.dead) || r.cell.Tokens() == 0) {
+	if r.lease.InDoubt() && (r.cell.Expired(&r.dead) || r.cell.Tokens() == 0) {
 		r.lease.Lapse(&r.cell)
 	}
 	u := r.lease.Report(&r.cell, m.asks[ask].Keep)

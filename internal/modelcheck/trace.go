@@ -75,7 +75,7 @@ func (m *Machine) show(w *World) string {
 
 func (m *Machine) showNode(n *Node) string {
 	s := fmt.Sprint(n.tokens)
-	if n.lease.Marked() {
+	if n.lease.InDoubt() {
 		s += " marked"
 	}
 	if n.tokens > 0 && !n.alive() {
