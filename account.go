@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 	"github.com/hybridlimit/hybrid/syncer"
 )
@@ -30,17 +31,28 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 		r.RetryAfter = Never
 		return r, nil
 	case s.Store != nil:
-		r.Remaining = min(s.Slice+int64(s.Store.Free), plan.Burst)
-		r.ResetAfter = s.Store.ResetAfter
+		r.Remaining, r.ResetAfter = v.remaining()
 	default:
 		r.Path, r.ResetAfter = PathFallback, s.ToldFull
 		r.Remaining = min(s.Slice+s.ToldFree, plan.Burst)
 	}
-	f := s.foresee()
+	f := v.foresee()
 	if r.Allowed = f.allowed; !r.Allowed {
 		r.RetryAfter = v.retryAfter(f.path)
 	}
 	return r, nil
+}
+
+// remaining returns what Redis and the node's slice have left, and when all is free: both
+// of one state, less what the node has not told yet.
+func (v *view) remaining() (tokens int64, reset time.Duration) {
+	rule, g := v.node.Plan.Rule, v.store
+	g.Used = max(g.Used-float64(v.state.Slice)+v.untold(), 0)
+	free := max(float64(rule.Burst)-g.Used, 0)
+	if g.Used == 0 {
+		free = float64(v.node.Plan.Burst)
+	}
+	return min(int64(free), v.node.Plan.Burst), slice.ResetAfter(rule, g)
 }
 
 // retryAfter returns when a request that is denied on a path may be worth a retry.
@@ -48,14 +60,14 @@ func (v *view) retryAfter(path Path) time.Duration {
 	var own, memo time.Duration
 	if v.state.Store != nil {
 		g := v.store
-		g.Used += v.state.untold()
+		g.Used += v.untold()
 		own = slice.RetryAfter(v.node.Plan.Rule, g, 1)
 	}
 	if path == PathMemo {
 		memo = v.state.DeniedFor
 	}
 	if path == PathFallback || max(own, memo) == 0 {
-		return syncer.ProbeInterval
+		return key.ProbeInterval
 	}
 	return max(own, memo)
 }
@@ -158,14 +170,14 @@ func (l *Limiter) planAhead(key string) *syncer.Plan {
 	if a == nil {
 		return l.core.Plan()
 	}
-	a.Replan(l.node.sync.Now())
+	a.RefreshPlan(l.node.sync.Now())
 	return a.Plan()
 }
 
 // planOf returns the plan of a key without making an account for it.
 func (l *Limiter) planOf(key string) *syncer.Plan {
 	if a, ok := l.core.Load(exact.CellKey(key)); ok {
-		a.Replan(l.node.sync.Now())
+		a.RefreshPlan(l.node.sync.Now())
 		return a.Plan()
 	}
 	if l.tiers != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/hybridlimit/hybrid/exact"
-	"github.com/hybridlimit/hybrid/syncer"
 )
 
 // Check is one limit that a request must pass. Two checks of one key are two costs, of
@@ -54,10 +53,13 @@ func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
 			return r, nil
 		}
 	}
-	return takeAll(ctx, checks, n.sync.Now()+int64(n.opts.StoreTimeout))
+	n.wholes.RLock() // Shutdown waits for what is to be undone
+	defer n.wholes.RUnlock()
+	return n.takeAll(ctx, checks, n.sync.Now())
 }
 
-// denied answers a check from memory, if its limit denies.
+// denied answers a check that this node can deny without taking anything: from memory, or
+// because the cost can never pass.
 func (c *Check) denied() (Result, bool) {
 	l, n := c.Limiter, c.cost()
 	if l.opts.Shadow {
@@ -71,12 +73,8 @@ func (c *Check) denied() (Result, bool) {
 		return Result{}, false
 	}
 	now := l.node.sync.Now()
-	a.Replan(now)
-	if r, never := l.never(a, n, now); never {
-		return r, true
-	}
-	retry, ok := a.Denied(n, now)
-	return describe(a, Result{RetryAfter: retry, Path: PathMemo}, n, now), ok
+	answer, denied := a.Deny(n, now)
+	return describe(a, answer, n, now), denied
 }
 
 // unfit denies what can never pass on a key that has no account, and needs none for it.
@@ -93,9 +91,10 @@ func (l *Limiter) unfit(n int64) (Result, bool) {
 	return r, true
 }
 
-// takeAll takes from each limit in turn, waits for Redis until a moment of the
-// node's clock, and puts back what it took when one denies or fails.
-func takeAll(ctx context.Context, checks []Check, until int64) (Result, error) {
+// takeAll takes from each limit in turn, waits for Redis until a moment of the node's
+// clock, and undoes what it took when one denies or fails.
+func (n *Node) takeAll(ctx context.Context, checks []Check, now int64) (Result, error) {
+	until := now + int64(n.opts.StoreTimeout)
 	var few [8]Result // most requests have fewer limits: no allocation
 	taken := few[:0]
 	telling := Result{Allowed: true}
@@ -111,7 +110,7 @@ func takeAll(ctx context.Context, checks []Check, until int64) (Result, error) {
 			}
 			if err != nil || !r.Allowed {
 				for _, t := range taken {
-					checks[t.Check].putBack(t)
+					checks[t.Check].undo(t, now) // now is earlier than each was taken: less comes back, never more
 				}
 				return r, err
 			}
@@ -134,19 +133,12 @@ func tellsMore(a, b Result) bool {
 	return float64(a.Remaining)*float64(b.Limit) < float64(b.Remaining)*float64(a.Limit)
 }
 
-// putBack undoes an admission, where it came from.
-func (c *Check) putBack(r Result) {
+// undo gives back what a check took at a moment of the node's clock.
+func (c *Check) undo(r Result, takenAt int64) {
 	if r.Shadowed {
 		return // it was denied, and took nothing
 	}
-	undo := (*syncer.Account).PutBack
-	switch r.Path {
-	case PathFloor:
-		undo = (*syncer.Account).PutBackFloor
-	case PathFallback:
-		undo = (*syncer.Account).PutBackFallback
-	}
 	cell := exact.CellKey(c.Key)
-	for !undo(c.Limiter.core.Account(cell, c.Key), c.cost()) && !c.Limiter.core.Closed() {
+	for !c.Limiter.core.Account(cell, c.Key).Undo(c.cost(), r.Path, takenAt) {
 	}
 }

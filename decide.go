@@ -33,17 +33,17 @@ func (l *Limiter) AllowN(ctx context.Context, key string, n int64) (Result, erro
 }
 
 // allow is the fast path: a take from the slice. It waits for Redis until a moment of
-// the node's clock or, if that is 0, for StoreTimeout.
+// the node's clock or, if that is 0, for the limiter's timeout.
 func (l *Limiter) allow(ctx context.Context, key string, n, until int64) (Result, error) {
 	var a *syncer.Account
 	if n > 0 && len(key) <= exact.ShortKey {
 		var ok bool
 		if a, ok = l.core.Load(key); ok {
-			// Read before the take, whose compare-and-swap no later read can overtake.
-			limit, free, reset := l.core.Told(a)
+			plan, known := l.core.Known(a)
 			if left, ok := l.take(a, n); ok {
 				// Built where it is returned: a copy would wait for its own stores.
-				return Result{Allowed: true, Limit: limit, Remaining: min(left+free, limit), ResetAfter: reset, Path: PathSlice}, nil
+				limit, remaining, reset := known.View(plan, left)
+				return Result{Allowed: true, Limit: limit, Remaining: remaining, ResetAfter: reset, Path: PathSlice}, nil
 			}
 		}
 	}
@@ -60,8 +60,8 @@ func (l *Limiter) take(a *syncer.Account, n int64) (left int64, ok bool) {
 	return left, ok
 }
 
-// decide is the slow path: everything but a take from the slice. The key's account
-// may be known already.
+// decide is the slow path: everything but a take from the slice. a is the key's account,
+// whose slice did not serve the request, or nil.
 func (l *Limiter) decide(ctx context.Context, a *syncer.Account, key string, n, until int64) (Result, error) {
 	if err := check(key, n); err != nil {
 		return Result{}, err
@@ -75,58 +75,24 @@ func (l *Limiter) decide(ctx context.Context, a *syncer.Account, key string, n, 
 		}
 		if a == nil {
 			a = l.core.Account(exact.CellKey(key), key)
+			if _, ok := l.take(a, n); ok {
+				return describe(a, syncer.Answer{Allowed: true}, n, l.node.sync.Now()), nil
+			}
 		}
-		r, ok, err := l.judge(ctx, a, n, until)
+		answer, ok, err := a.Decide(ctx, n, until)
+		if err != nil {
+			return Result{}, err
+		}
 		if ok {
-			return l.shadow(r, err), err
+			return l.shadow(describe(a, answer, n, l.node.sync.Now())), nil
 		}
 	}
 }
 
-// judge asks in the order of cost: slice, memo, floor, Redis. ok is false if
-// the account was retired in the meantime.
-func (l *Limiter) judge(ctx context.Context, a *syncer.Account, n, until int64) (r Result, ok bool, err error) {
-	if _, ok := l.take(a, n); ok {
-		return describe(a, Result{Allowed: true, Path: PathSlice}, n, l.node.sync.Now()), true, nil
-	}
-	now := l.node.sync.Now()
-	a.Replan(now)
-	if retry, ok := a.Denied(n, now); ok {
-		return describe(a, Result{RetryAfter: retry, Path: PathMemo}, n, now), true, nil
-	}
-	if r, never := l.never(a, n, now); never {
-		return r, true, nil
-	}
-	if a.TakeFloor(n, now) {
-		return describe(a, Result{Allowed: true, Path: PathFloor}, n, now), true, nil
-	}
-	v, ok, err := a.Ask(ctx, n, until)
-	if !ok || err != nil {
-		return Result{}, ok, err
-	}
-	r = Result{Allowed: v.Allowed, RetryAfter: v.Retry, Path: pathOf[v.Source]}
-	return describe(a, r, n, l.node.sync.Now()), true, nil
-}
-
-// never denies what can never pass.
-func (l *Limiter) never(a *syncer.Account, n, now int64) (Result, bool) {
-	if a.Plan().Fits(n) {
-		return Result{}, false
-	}
-	l.core.Counts.ExactDenied.Add(1)
-	return describe(a, Result{RetryAfter: Never, Path: PathExact}, n, now), true
-}
-
-var pathOf = [...]Path{
-	syncer.FromStore:  PathExact,
-	syncer.FromSlice:  PathSlice,
-	syncer.FromMemo:   PathMemo,
-	syncer.FromPolicy: PathFallback,
-}
-
-// describe fills in what is known of the key's account. What was denied n tokens
-// has fewer, whatever was told of it before.
-func describe(a *syncer.Account, r Result, n, now int64) Result {
+// describe adds to an answer what is known of the key's account. What was denied n tokens
+// has fewer, whatever is known of it.
+func describe(a *syncer.Account, answer syncer.Answer, n, now int64) Result {
+	r := Result{Allowed: answer.Allowed, Path: answer.Path, RetryAfter: answer.RetryAfter}
 	r.Limit, r.Remaining, r.ResetAfter = a.View(now)
 	if !r.Allowed {
 		r.Remaining = min(r.Remaining, max(n-1, 0))
@@ -135,8 +101,8 @@ func describe(a *syncer.Account, r Result, n, now int64) Result {
 }
 
 // shadow lets a denied request pass in shadow mode, and counts it.
-func (l *Limiter) shadow(r Result, err error) Result {
-	if !l.opts.Shadow || r.Allowed || err != nil {
+func (l *Limiter) shadow(r Result) Result {
+	if !l.opts.Shadow || r.Allowed {
 		return r
 	}
 	l.core.Counts.Shadowed.Add(1)

@@ -19,7 +19,7 @@ func ExampleLimiter_Inspect() {
 	must(api.AllowN(ctx, "customer-42", 10))
 	must(api.Allow(ctx, "customer-42"))
 	state := must(api.Inspect(ctx, "customer-42"))
-	verdict, _, _ := strings.Cut(state.Why(), ":") // the rest says for how long
+	verdict, _, _ := strings.Cut(state.Why, ":") // the rest says for how long
 	fmt.Println(verdict)
 	fmt.Printf("%.0f of %d used in Redis, all free in %v\n", state.Store.Used, state.Limit.Burst(), state.Store.ResetAfter.Round(time.Hour))
 	// Output:
@@ -73,7 +73,7 @@ func ExampleKeyState_Why() {
 		LimitFor: func(key string) (hybrid.Limit, bool) { return hybrid.PerDay(0), key == "blocked" },
 	}))
 	for _, key := range []string{"customer-42", "blocked"} {
-		fmt.Println(must(api.Inspect(ctx, key)).Why())
+		fmt.Println(must(api.Inspect(ctx, key)).Why)
 	}
 	// Output:
 	// Allowed: this node holds no token of the key and would ask Redis, where 10 tokens of 10 are free.

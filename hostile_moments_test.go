@@ -174,7 +174,7 @@ func (c *momentCall) peek() error {
 
 func (c *momentCall) inspect() error {
 	s, err := c.limiter.Inspect(c.done, c.key)
-	if err == nil && s.Why() == "" {
+	if err == nil && s.Why == "" {
 		c.f.t.Error("no reason")
 	}
 	return err

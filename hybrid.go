@@ -24,7 +24,8 @@ type Node struct {
 	opts     Options
 	sync     *syncer.Syncer
 	events   *events
-	limiters sync.Map // *syncer.Limiter → *Limiter; written by Limiter and Limiter.Close
+	wholes   sync.RWMutex // held for reading while an AllowAll may have to undo what it took
+	limiters sync.Map     // *syncer.Limiter → *Limiter; written by Limiter and Limiter.Close
 }
 
 // New makes a Node on a Redis client of any kind (single, Cluster, Ring,
@@ -110,7 +111,7 @@ func (n *Node) Limiter(name string, l Limit, opts *LimiterOptions) (*Limiter, er
 	}
 	lim := &Limiter{node: n, opts: o, dead: &n.sync.Dead, waits: newWaits()}
 	lim.limit.Store(&l)
-	cfg := syncer.LimiterConfig{Name: name, Plan: lim.plan(l), Policy: o.OnFailure.policy()}
+	cfg := syncer.LimiterConfig{Name: name, Plan: lim.plan(l), Policy: o.OnFailure, Changed: lim.waits.wake}
 	if o.LimitFor != nil {
 		lim.tiers = newTiers(lim)
 		cfg.PlanFor = lim.tiers.planFor
@@ -161,7 +162,13 @@ func (n *Node) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	defer n.events.stop()
-	return n.sync.Shutdown(ctx)
+	return n.sync.Shutdown(ctx, n.undone)
+}
+
+// undone waits for each AllowAll under way to undo what it took, StoreTimeout at most.
+func (n *Node) undone() {
+	n.wholes.Lock()
+	defer n.wholes.Unlock()
 }
 
 // closeTimeout bounds Close.
@@ -251,7 +258,7 @@ func (l *Limiter) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	l.node.limiters.Delete(l.core)
-	return l.core.Close(ctx)
+	return l.core.Close(ctx, l.node.undone)
 }
 
 func (l *Limiter) plan(limit Limit) *syncer.Plan {

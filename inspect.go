@@ -43,7 +43,10 @@ type KeyState struct {
 	Store      *AccountState // as Redis has it now; nil: Redis was not there, or the limit is 0 and there is nothing to ask
 	StoreCause string        // why Store is nil, in the words of the log
 
-	unseen
+	// Why says in one sentence whether the next request of one token would be allowed on
+	// this node, and why. It is true of the moment of the state; what Redis would decide,
+	// other nodes may change until it is asked.
+	Why string
 }
 
 // AccountState is a key's account in Redis. Its size is the limit, less the part that
@@ -53,20 +56,6 @@ type AccountState struct {
 	Lent       int64         // tokens out in slices of all nodes
 	Free       float64       // tokens that can be admitted or lent
 	ResetAfter time.Duration // until all is free, if nobody uses the key
-}
-
-// unseen is what a decision depends on and nobody is interested in.
-type unseen struct {
-	policy  FailurePolicy
-	shadow  bool
-	never   bool    // the limit is 0
-	waits   bool    // a call about the key is under way: who needs Redis waits for its end
-	overdue bool    // for too long
-	share   float64 // tokens that FailLocal could admit
-	size    float64 // of the account
-	stale   float64 // tokens that the next settle gives back
-	spent   float64 // tokens that it reports as used, of what Redis knows to be lent unless it has lost data
-	soon    float64 // tokens that may be free by the time that Redis judges a request
 }
 
 // Inspect reports what this node and Redis know of one key, for whoever asks why it
@@ -79,15 +68,17 @@ func (l *Limiter) Inspect(ctx context.Context, key string) (KeyState, error) {
 	if err != nil {
 		return KeyState{}, err
 	}
-	v.state.Limit = l.limitOf(&v.node, key)
 	return v.state, nil
 }
 
 // view is one key as this node and Redis have it at a moment.
 type view struct {
-	node  syncer.State
-	store slice.Grant // zero if state.Store is nil
-	state KeyState    // of both, without Limit
+	node   syncer.View
+	store  slice.Grant // zero if state.Store is nil
+	state  KeyState    // of both
+	policy FailurePolicy
+	shadow bool
+	soon   float64 // tokens that may be free by the time that Redis judges a request
 }
 
 // look asks Redis for a key, and then looks at what this node knows of it: nothing
@@ -113,14 +104,15 @@ func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
 	}
 	var known bool
 	v.node, known = l.core.Inspect(cell, key)
+	v.policy, v.shadow = l.opts.OnFailure, l.opts.Shadow
 	s := &v.state
 	*s = stateOf(&v.node)
-	s.Known, s.StoreCause = known, cause
-	s.policy, s.shadow = l.opts.OnFailure, l.opts.Shadow
+	s.Limit, s.Known, s.StoreCause = l.limitOf(&v.node, key), known, cause
 	if cause == "" {
 		s.Store = accountOf(v.node.Plan.Rule, &v.store)
-		s.soon = soon(v.node.Plan.Rule, s.Store, l.node.opts.StoreTimeout)
+		v.soon = soon(v.node.Plan.Rule, s.Store, l.node.opts.StoreTimeout)
 	}
+	s.Why = v.why()
 	return v, nil
 }
 
@@ -135,22 +127,20 @@ func accountOf(r slice.Rule, g *slice.Grant) *AccountState {
 }
 
 // stateOf says what a node knows in the types of this package.
-func stateOf(st *syncer.State) KeyState {
+func stateOf(v *syncer.View) KeyState {
 	return KeyState{
-		Slice: st.Slice, SliceEnds: time.Duration(st.SliceEnds), Unsettled: st.Marked,
-		Floor: st.Floor, FloorOff: time.Duration(st.FloorOff), FloorWaits: st.FloorWaits,
-		DeniedCost: st.DeniedCost, DeniedFor: time.Duration(st.DeniedFor),
-		Paced: st.Saturated, NextAsk: time.Duration(st.NextLook),
-		Demand: st.Demand, DenialRate: st.Denials, Owed: st.Owed, Fallback: st.Fallback,
-		InFlight: st.InFlight, StoreDown: st.Down,
-		ToldFree: st.Free, ToldFull: time.Duration(st.Full),
-		unseen: unseen{never: st.Plan.Never, waits: st.Waits, overdue: st.Overdue, share: st.Share,
-			size: float64(st.Plan.Rule.Burst), stale: float64(st.Stale), spent: float64(st.Spent)},
+		Slice: v.Slice, SliceEnds: v.SliceEnds, Unsettled: v.InDoubt,
+		Floor: v.Floor, FloorOff: v.FloorOff, FloorWaits: v.FloorWaits,
+		DeniedCost: v.DeniedCost, DeniedFor: v.DeniedFor,
+		Paced: v.Exhausted, NextAsk: v.NextLook,
+		Demand: v.Demand, DenialRate: v.Denials, Owed: v.Owed, Fallback: v.Admitted,
+		InFlight: v.InFlight, StoreDown: v.Down,
+		ToldFree: v.Free, ToldFull: v.FullIn,
 	}
 }
 
 // limitOf returns the limit that a plan was made of.
-func (l *Limiter) limitOf(st *syncer.State, key string) Limit {
+func (l *Limiter) limitOf(st *syncer.View, key string) Limit {
 	if !st.Own || l.tiers == nil {
 		return *l.limit.Load()
 	}

@@ -66,8 +66,8 @@ func TestInspectTellsWhatTheNodeKnows(t *testing.T) {
 		if s.DeniedCost != 1 || s.DeniedFor <= 0 || s.DeniedFor > 10*time.Second || !s.Paced || s.DenialRate < 3 || s.NextAsk <= 0 {
 			t.Errorf("a key that is used up: %+v", s)
 		}
-		if !strings.HasPrefix(s.Why(), "Denied: the key is used up") {
-			t.Errorf("why: %s", s.Why())
+		if !strings.HasPrefix(s.Why, "Denied: the key is used up") {
+			t.Errorf("why: %s", s.Why)
 		}
 		if s.ToldFree > 600 || s.ToldFull < 80*time.Second || s.ToldFull > 110*time.Second {
 			t.Errorf("told %d free, all in %v", s.ToldFree, s.ToldFull)
@@ -92,8 +92,8 @@ func TestInspectTellsOfFloors(t *testing.T) {
 			f.ask(0, "k", 1)
 		}
 		s := inspect(t, l, "k")
-		if s.Floor < 20 || s.Floor > 71 || s.FloorOff != 0 || s.Owed <= 0 || s.Owed > 31 || !strings.HasPrefix(s.Why(), "Allowed: this node's floor") {
-			t.Errorf("a floor of 100 of which 30 are used: %+v; %s", s, s.Why())
+		if s.Floor < 20 || s.Floor > 71 || s.FloorOff != 0 || s.Owed <= 0 || s.Owed > 31 || !strings.HasPrefix(s.Why, "Allowed: this node's floor") {
+			t.Errorf("a floor of 100 of which 30 are used: %+v; %s", s, s.Why)
 		}
 		for range 900 {
 			f.ask(0, "k", 1)
@@ -122,8 +122,8 @@ func TestInspectInAnOutage(t *testing.T) {
 		f.links[0].Cut(true)
 		// Whether the call is on its way when the connection breaks is a matter of luck.
 		if s := inspect(t, lims[0], "k"); s.Store != nil || s.StoreDown || s.StoreCause != "timeout" && s.StoreCause != "connection closed" ||
-			s.Why() != "Undecided: Redis would be asked, and did not answer just now ("+s.StoreCause+"); if it does not, FailLocal allows it." {
-			t.Errorf("at the onset: %+v, %s", s, s.Why())
+			s.Why != "Undecided: Redis would be asked, and did not answer just now ("+s.StoreCause+"); if it does not, FailLocal allows it." {
+			t.Errorf("at the onset: %+v, %s", s, s.Why)
 		}
 		f.untilDown(0)
 		for i, want := range []string{
@@ -135,8 +135,8 @@ func TestInspectInAnOutage(t *testing.T) {
 				allow(t, lims[i], "k", 1)
 			}
 			s := inspect(t, lims[i], "k")
-			if s.Store != nil || !s.StoreDown || s.StoreCause != "not sent: Redis does not answer" || s.Why() != want {
-				t.Errorf("%s: %+v", s.Why(), s)
+			if s.Store != nil || !s.StoreDown || s.StoreCause != "not sent: Redis does not answer" || s.Why != want {
+				t.Errorf("%s: %+v", s.Why, s)
 			}
 			if want := map[int]float64{0: 40, 1: 40}[i]; s.Fallback != want {
 				t.Errorf("%v admitted by the policy, want %v", s.Fallback, want)
@@ -170,8 +170,8 @@ func TestInspectTellsOfSettles(t *testing.T) {
 			t.Error("a lost settle is no error of Flush")
 		}
 		s := inspect(t, l, "k")
-		if !s.Unsettled || s.Slice < 1 || !strings.Contains(s.Why(), "not renewed") {
-			t.Errorf("after it was lost: %+v; %s", s, s.Why())
+		if !s.Unsettled || s.Slice < 1 || !strings.Contains(s.Why, "not renewed") {
+			t.Errorf("after it was lost: %+v; %s", s, s.Why)
 		}
 		for _, err := range []error{l.Charge(ctx, "charged", 7), l.Refund(ctx, "refunded", 4)} {
 			if err != nil {
@@ -206,8 +206,8 @@ func TestInspectTellsTheLimitInForce(t *testing.T) {
 				allow(t, l, c.key, 1)
 			}
 		}
-		if s := inspect(t, l, "tier 0"); s.Why() != "Denied: the limit is 0." || s.Store != nil || s.StoreCause != "not asked: the limit is 0" {
-			t.Errorf("%+v: %s", s, s.Why())
+		if s := inspect(t, l, "tier 0"); s.Why != "Denied: the limit is 0." || s.Store != nil || s.StoreCause != "not asked: the limit is 0" {
+			t.Errorf("%+v: %s", s, s.Why)
 		}
 		for i := range 2 * mostTiers {
 			allow(t, l, fmt.Sprint("tier ", 1000+i), 1)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/syncer"
 )
 
@@ -57,39 +58,15 @@ type LimiterOptions struct {
 	Shadow bool
 }
 
-// FailurePolicy is what a limiter answers while Redis does not.
-type FailurePolicy uint8
+// FailurePolicy is what a limiter answers while Redis does not. Its String is the name of
+// the constant.
+type FailurePolicy = syncer.Policy
 
 const (
-	FailLocal  FailurePolicy = iota // each node admits its fair share of the limit
-	FailOpen                        // everything is admitted
-	FailClosed                      // everything is denied
+	FailLocal  FailurePolicy = key.FailLocal  // each node admits its fair share of the limit
+	FailOpen   FailurePolicy = key.FailOpen   // everything is admitted
+	FailClosed FailurePolicy = key.FailClosed // everything is denied
 )
-
-// String returns "FailLocal", "FailOpen" or "FailClosed".
-func (p FailurePolicy) String() string {
-	switch p {
-	case FailLocal:
-		return "FailLocal"
-	case FailOpen:
-		return "FailOpen"
-	case FailClosed:
-		return "FailClosed"
-	default:
-		return fmt.Sprintf("FailurePolicy(%d)", uint8(p))
-	}
-}
-
-func (p FailurePolicy) policy() syncer.Policy {
-	switch p {
-	case FailOpen:
-		return syncer.FailOpen
-	case FailClosed:
-		return syncer.FailClosed
-	default:
-		return syncer.FailLocal
-	}
-}
 
 // Bounds of the options.
 const (

@@ -1,6 +1,11 @@
 package hybrid
 
-import "time"
+import (
+	"time"
+
+	"github.com/hybridlimit/hybrid/internal/key"
+	"github.com/hybridlimit/hybrid/syncer"
+)
 
 // Result is the answer to one request.
 type Result struct {
@@ -14,31 +19,14 @@ type Result struct {
 	Check      int32         // of AllowAll: the index of the check that this is the answer of; else 0
 }
 
-// Path says who decided a request.
-type Path uint8
+// Path says who decided a request. Its String is "slice", "floor", "exact", "memo" or
+// "fallback".
+type Path = syncer.Path
 
 const (
-	PathSlice    Path = iota // this node's prepaid slice: nanoseconds, no network
-	PathFloor                // this node's floor: a key far below its limit, no network
-	PathExact                // Redis, or the numbers alone: a cost that can never fit
-	PathMemo                 // memory of Redis's last word: refused, or nothing left until this node asks again; no network
-	PathFallback             // the failure policy, because Redis did not answer
+	PathSlice    Path = key.PathSlice    // this node's prepaid slice: nanoseconds, no network
+	PathFloor    Path = key.PathFloor    // this node's floor: a key far below its limit, no network
+	PathExact    Path = key.PathExact    // Redis, or the numbers alone: a cost that can never fit
+	PathMemo     Path = key.PathMemo     // memory of Redis's last refusal: no network until this node asks again
+	PathFallback Path = key.PathFallback // the failure policy, because Redis did not answer
 )
-
-// String returns "slice", "floor", "exact", "memo" or "fallback".
-func (p Path) String() string {
-	switch p {
-	case PathSlice:
-		return "slice"
-	case PathFloor:
-		return "floor"
-	case PathExact:
-		return "exact"
-	case PathMemo:
-		return "memo"
-	case PathFallback:
-		return "fallback"
-	default:
-		return "unknown"
-	}
-}

@@ -6,17 +6,15 @@ import (
 	"time"
 )
 
-// Why says in one sentence whether the next request of one token would be allowed on
-// this node, and why. It is true of the moment of the state; what Redis would decide,
-// other nodes may change until it is asked.
-func (s KeyState) Why() string {
-	f := s.foresee()
+// why says how the next request of one token would be decided, in one sentence.
+func (v *view) why() string {
+	f := v.foresee()
 	verdict := "Undecided"
 	switch {
 	case !f.known:
 	case f.allowed:
 		verdict = "Allowed"
-	case s.shadow:
+	case v.shadow:
 		verdict = "Denied, and let through in shadow mode"
 	default:
 		verdict = "Denied"
@@ -32,54 +30,70 @@ type foresight struct {
 	why     string
 }
 
-// foresee goes through what Limiter.judge goes through, in its order.
-func (s *KeyState) foresee() foresight {
+// foresee goes through what a request goes through, in its order.
+func (v *view) foresee() foresight {
+	s, node := &v.state, &v.node
 	switch {
 	case s.Slice >= 1:
-		return foresight{PathSlice, true, true, s.whySlice()}
-	case s.never:
+		return foresight{PathSlice, true, true, v.whySlice()}
+	case node.Plan.Never:
 		return foresight{PathExact, false, true, "the limit is 0"}
 	case s.DeniedCost == 1:
-		return foresight{PathMemo, false, true, s.whyMemo()}
+		return foresight{PathMemo, false, true, v.whyMemo()}
 	case s.Floor >= 1:
 		return foresight{PathFloor, true, true, fmt.Sprintf("this node's floor holds %.1f tokens, since the key is far below its limit", s.Floor)}
 	case s.StoreDown:
-		return s.fall("Redis does not answer")
-	case s.overdue:
-		return s.fall("a call about the key has not been answered in time")
-	case s.waits:
-		return foresight{PathExact, s.likely(), false, "this node holds no token of the key, and a call about it is under way, which a request would wait for"}
+		return v.fallBack("Redis does not answer")
+	case node.Overdue:
+		return v.fallBack("a call about the key has not been answered in time")
+	case node.Waits:
+		return foresight{PathExact, v.likely(), false, "this node holds no token of the key, and a call about it is under way, which a request would wait for"}
 	case s.Store == nil:
-		f := s.fall("")
-		return foresight{PathFallback, f.allowed, false, fmt.Sprintf("Redis would be asked, and did not answer just now (%s); if it does not, %s %s", s.StoreCause, s.policy, f.verb())}
+		f := v.fallBack("")
+		return foresight{PathFallback, f.allowed, false, fmt.Sprintf("Redis would be asked, and did not answer just now (%s); if it does not, %s %s", s.StoreCause, v.policy, f.verb())}
 	}
-	return s.ask()
+	return v.ask()
 }
 
-func (s *KeyState) whySlice() string {
-	text := fmt.Sprintf("this node's slice holds %s for another %v", tokens(float64(s.Slice)), about(s.SliceEnds))
-	if s.Unsettled {
+func (v *view) whySlice() string {
+	text := fmt.Sprintf("this node's slice holds %s for another %v", tokens(float64(v.state.Slice)), about(v.state.SliceEnds))
+	if v.state.Unsettled {
 		text += ", and is not renewed then, since the answer to a call was lost"
 	}
 	return text
 }
 
-func (s *KeyState) whyMemo() string {
+func (v *view) whyMemo() string {
+	s := &v.state
+	again := fmt.Sprintf("Redis refused a request of one token lately, and this node does not ask again for %v", about(s.DeniedFor))
 	if s.Paced {
-		return fmt.Sprintf("the key is used up, and this node, which asks Redis for it once a period, asks again within %v", about(s.DeniedFor))
+		again = fmt.Sprintf("this node, which asks Redis for the key once a period, asks again within %v", about(s.DeniedFor))
 	}
-	return fmt.Sprintf("Redis refused a request of one token lately, and this node does not ask again for %v", about(s.DeniedFor))
+	switch {
+	case s.Store == nil:
+		return "Redis had no token left when it was last asked; " + again
+	case s.Store.Lent > 0:
+		return fmt.Sprintf("%s in slices of other servers, which use them, or return them within two minutes, and %s %s free; %s",
+			tokensAre(float64(s.Store.Lent)), tokens(math.Floor(s.Store.Free)), isAre(math.Floor(s.Store.Free)), again)
+	case s.Store.Free >= 1:
+		return fmt.Sprintf("the key was used up when Redis was last asked, and %s %s free again by now; %s", tokens(math.Floor(s.Store.Free)), isAre(math.Floor(s.Store.Free)), again)
+	}
+	return "the key is used up; " + again
 }
 
-// fall is the answer of the failure policy.
-func (s *KeyState) fall(reason string) foresight {
-	switch s.policy {
+// tokensAre is tokens with its verb.
+func tokensAre(n float64) string { return tokens(n) + " " + isAre(n) }
+
+// fallBack is the answer of the failure policy.
+func (v *view) fallBack(reason string) foresight {
+	switch v.policy {
 	case FailOpen:
 		return foresight{PathFallback, true, true, reason + ", and FailOpen allows all"}
 	case FailClosed:
 		return foresight{PathFallback, false, true, reason + ", and FailClosed denies all"}
 	}
-	return foresight{PathFallback, s.share >= 1, true, fmt.Sprintf("%s, and under FailLocal %s %s left of this node's share of the limit", reason, tokens(s.share), isAre(s.share))}
+	share := v.node.Share
+	return foresight{PathFallback, share >= 1, true, fmt.Sprintf("%s, and under FailLocal %s %s left of this node's share of the limit", reason, tokens(share), isAre(share))}
 }
 
 func (f *foresight) verb() string {
@@ -91,34 +105,38 @@ func (f *foresight) verb() string {
 
 // ask is the answer of Redis, where the next settle charges what is owed before it
 // admits.
-func (s *KeyState) ask() foresight {
+func (v *view) ask() foresight {
+	s, size := &v.state, float64(v.node.Plan.Rule.Burst)
+	spent, stale := float64(v.node.Spent), float64(v.node.Stale)
 	least := s.Store.Free - max(s.Owed, 0) - s.Fallback
-	most := s.Store.Free - min(s.Owed, 0) + s.stale + s.soon
+	most := s.Store.Free - min(s.Owed, 0) + stale + v.soon
 	lent := float64(s.Store.Lent)
-	if reported := s.spent + s.stale; reported > lent {
+	if reported := spent + stale; reported > lent {
 		least -= reported // Redis does not know of all of it, and will charge it
 	}
-	if lent > s.size {
+	if lent > size {
 		most = math.Inf(1) // a higher limit lent it: more may be free once it is reported
 	}
 	why := fmt.Sprintf("this node holds no token of the key and would ask Redis, where %s of %d %s free", tokens(s.Store.Free), s.Limit.Burst(), isAre(s.Store.Free))
 	if s.Store.Lent > 0 {
 		why += fmt.Sprintf(" and %d lent to nodes", s.Store.Lent)
 	}
-	return foresight{PathExact, s.likely(), least >= 1 || most < 1, why}
+	return foresight{PathExact, v.likely(), least >= 1 || most < 1, why}
 }
 
 // likely is the answer of Redis if nothing happens until it is asked, and it knows of all
 // that it has lent; without Redis it is that of the failure policy.
-func (s *KeyState) likely() bool {
-	if s.Store == nil {
-		return s.fall("").allowed
+func (v *view) likely() bool {
+	if v.state.Store == nil {
+		return v.fallBack("").allowed
 	}
-	return s.Store.Used+s.untold()+1 <= s.size
+	return v.state.Store.Used+v.untold()+1 <= float64(v.node.Plan.Rule.Burst)
 }
 
 // untold is what the next settle takes from the account before it admits.
-func (s *KeyState) untold() float64 { return s.Owed + s.Fallback - s.stale }
+func (v *view) untold() float64 {
+	return v.state.Owed + v.state.Fallback - float64(v.node.Stale)
+}
 
 // tokens counts tokens in words.
 func tokens(n float64) string {

@@ -54,9 +54,9 @@ func (c *foreseen) check(t *testing.T, seed uint64, s *KeyState, r Result) {
 		c.count[fmt.Sprint(r.Path, " ", decided)]++
 	}
 	if f.known && (f.path != r.Path || f.allowed != decided) {
-		t.Errorf("seed %d: %s\nand then %+v\nof %+v, %+v", seed, s.Why(), r, *s, s.Store)
+		t.Errorf("seed %d: %s\nand then %+v\nof %+v, %+v", seed, s.Why, r, *s, s.Store)
 	}
-	verdict, _, _ := strings.Cut(s.Why(), ":")
+	verdict, _, _ := strings.Cut(s.Why, ":")
 	want := map[bool]string{true: "Allowed", false: "Denied"}[f.allowed]
 	switch {
 	case !f.known:
@@ -64,7 +64,7 @@ func (c *foreseen) check(t *testing.T, seed uint64, s *KeyState, r Result) {
 	case s.shadow && !f.allowed:
 		want = "Denied, and let through in shadow mode"
 	}
-	if why := s.Why(); verdict != want || !strings.HasSuffix(why, ".") || strings.Count(why, ". ") > 0 {
+	if why := s.Why; verdict != want || !strings.HasSuffix(why, ".") || strings.Count(why, ". ") > 0 {
 		t.Errorf("%q does not say %q", why, want)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // storyOf tells what is known of a key.
 func storyOf(s *hybrid.KeyState, shadow bool, limiter, key string) *story {
 	one := &story{
-		Limiter: limiter, Key: key, Limit: limitWords(s.Limit), Shadow: shadow, Known: s.Known, Why: s.Why(),
+		Limiter: limiter, Key: key, Limit: limitWords(s.Limit), Shadow: shadow, Known: s.Known, Why: s.Why,
 		Here: factsOf(s, shadow), Clock: clock(time.Now()),
 	}
 	if s.Store != nil {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/hybridlimit/hybrid/internal/key"
 )
 
 // agenda is the accounts that need the loop's attention at some moment, the
@@ -20,7 +22,7 @@ type agenda struct {
 func (g *agenda) set(a *Account, due int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.plan(a, due)
+	g.planLocked(a, due)
 }
 
 // ensure plans a look at an account, unless one is planned already. The caller
@@ -28,8 +30,8 @@ func (g *agenda) set(a *Account, due int64) {
 func (g *agenda) ensure(a *Account, due int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if a.contact().agendaSlot < 0 {
-		g.plan(a, due)
+	if a.active.Load().slot < 0 {
+		g.planLocked(a, due)
 	}
 }
 
@@ -38,15 +40,15 @@ func (g *agenda) ensure(a *Account, due int64) {
 func (g *agenda) sooner(a *Account, due int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c := a.contact(); c.agendaSlot < 0 || due < c.due {
-		g.plan(a, due)
+	if c := a.active.Load(); c.slot < 0 || due < c.due {
+		g.planLocked(a, due)
 	}
 }
 
 // plan is set. The caller holds both locks.
-func (g *agenda) plan(a *Account, due int64) {
-	a.contact().due = due
-	switch slot := a.contact().agendaSlot; {
+func (g *agenda) planLocked(a *Account, due int64) {
+	a.active.Load().due = due
+	switch slot := a.active.Load().slot; {
 	case due == 0 && slot >= 0:
 		heap.Remove(&g.heap, slot)
 	case due == 0:
@@ -54,11 +56,25 @@ func (g *agenda) plan(a *Account, due int64) {
 		g.heap[slot].due = due
 		heap.Fix(&g.heap, slot)
 	default:
-		heap.Push(&g.heap, item{due, a, a.contact()})
+		heap.Push(&g.heap, item{due, a, a.active.Load()})
 	}
 	if due != 0 && due < g.next {
 		g.next = due
 		g.wake()
+	}
+}
+
+// plan does what a step says of the timer.
+func (g *agenda) plan(a *Account, how key.Timer, due int64) {
+	switch how {
+	case key.SetTimer:
+		g.set(a, due)
+	case key.TimerBy:
+		g.sooner(a, due)
+	case key.EnsureTimer:
+		g.ensure(a, due)
+	case key.StopTimer:
+		g.set(a, 0)
 	}
 }
 
@@ -83,7 +99,7 @@ func (g *agenda) take(now int64) (due []*Account, next int64) {
 // enough that looking at all of them takes little of a core.
 func (g *agenda) downtime() int64 {
 	const perAccount = int64(20 * time.Microsecond)
-	return max(int64(ProbeInterval), int64(g.len())*perAccount)
+	return max(int64(key.ProbeInterval), int64(g.len())*perAccount)
 }
 
 func (g *agenda) len() int {
@@ -95,7 +111,7 @@ func (g *agenda) len() int {
 type item struct {
 	due     int64
 	account *Account
-	contact *contact // whose agendaSlot says where the item is
+	active  *active // whose slot says where the item is
 }
 
 // dueHeap implements heap.Interface.
@@ -105,13 +121,13 @@ func (h dueHeap) Len() int           { return len(h) }
 func (h dueHeap) Less(i, j int) bool { return h[i].due < h[j].due }
 func (h dueHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].contact.agendaSlot, h[j].contact.agendaSlot = i, j
+	h[i].active.slot, h[j].active.slot = i, j
 }
 
 // Push and Pop are called by package heap only.
 func (h *dueHeap) Push(x any) {
 	it := x.(item)
-	it.contact.agendaSlot = len(*h)
+	it.active.slot = len(*h)
 	*h = append(*h, it)
 }
 
@@ -120,6 +136,6 @@ func (h *dueHeap) Pop() any {
 	it := (*h)[last]
 	(*h)[last] = item{}
 	*h = (*h)[:last]
-	it.contact.agendaSlot = -1
+	it.active.slot = -1
 	return it
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hybridlimit/hybrid/slice"
+	"github.com/hybridlimit/hybrid/internal/key"
 )
 
 // Add makes a limiter; false if the node has one of that name. ErrClosed if
@@ -18,10 +18,7 @@ func (s *Syncer) Add(cfg LimiterConfig) (*Limiter, bool, error) {
 	if _, ok := s.limiters[cfg.Name]; ok {
 		return nil, false, nil
 	}
-	l := &Limiter{s: s, name: cfg.Name, policy: cfg.Policy, planFor: cfg.PlanFor, table: slice.NewTable(s.ring), done: make(chan struct{})}
-	l.common.lim = l
-	l.plan.Store(cfg.Plan)
-	l.history.Set(s.Now(), max(s.cfg.Servers, 1))
+	l := s.newLimiter(cfg)
 	s.limiters[cfg.Name] = l
 	for _, way := range s.lanes {
 		way.members.soon()
@@ -60,22 +57,22 @@ func (s *Syncer) Flush(ctx context.Context) error {
 
 // flush settles the accounts of limiters that hold or owe something.
 func flush(ctx context.Context, limiters []*Limiter) error {
-	var waiting []*waiter
+	var waiting []*key.Waiter
 	failed := false
 	for _, l := range limiters {
-		l.table.Range(func(a *Account) bool {
+		failed = l.end.lost.Swap(false) || failed
+		l.each(func(a *Account) {
 			w, down := a.flush()
 			failed = failed || down
 			if w != nil {
 				waiting = append(waiting, w)
 			}
-			return true
 		})
 	}
 	for _, w := range waiting {
 		select {
-		case v := <-w.done:
-			failed = failed || !v.Allowed
+		case answer := <-w.Answer:
+			failed = failed || !answer.Allowed
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -86,43 +83,37 @@ func flush(ctx context.Context, limiters []*Limiter) error {
 	return nil
 }
 
-// flush joins the account's next settle if there is something to say. A closed
-// limiter's settle returns the slice. It returns no waiter if there is nothing
-// to say, or nobody to say it to: then down is true.
+// flush joins the account's next settle if there is something to tell. A closed
+// limiter's settle returns the slice. Without a waiter, down says that there is
+// something to tell and the store is silent.
 //
-// What a user asks for is settled whether or not requests have paid for it: at
-// most one operation per key in touch with the store.
-func (a *Account) flush() (w *waiter, down bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	c := a.contact()
-	if c == nil || !c.inflight && !c.lease.Holds() && c.charged == 0 && c.fallback == 0 {
-		return nil, false
-	}
-	if a.down() {
-		return nil, true
-	}
-	w = &waiter{done: make(chan Verdict, 1)}
-	c.waiting = append(c.waiting, w)
-	a.start(intent{})
-	return w, false
+// What a user asks for is settled whether or not requests have paid for it: at most
+// one operation per key in touch with the store.
+func (a *Account) flush() (w *key.Waiter, down bool) {
+	a.update(func(s *key.State, t *key.Step) {
+		down = t.Down && s.Tells()
+		w = s.Flush(t)
+	})
+	return w, down
 }
 
-// end stops the limiter's requests; false if it had ended.
-func (l *Limiter) end() bool {
-	first := !l.closed.Swap(true)
+// stop ends the limiter's requests; false if it had ended.
+func (l *Limiter) stop() bool {
+	first := !l.end.closed.Swap(true)
 	if first {
-		close(l.done)
+		close(l.end.done)
 	}
 	return first
 }
 
-// Close returns the limiter's slices, waits for that within ctx, and forgets
-// its keys. Requests that wait get their answers; later ones ErrClosed.
-func (l *Limiter) Close(ctx context.Context) error {
-	if !l.end() {
+// Close returns the limiter's slices, waits for that within ctx, and forgets its keys.
+// Requests that wait get their answers; later ones ErrClosed. undone returns when requests
+// under way have undone what another limit denied.
+func (l *Limiter) Close(ctx context.Context, undone func()) error {
+	if !l.stop() {
 		return nil
 	}
+	_ = within(ctx, func() error { undone(); return nil })
 	err := flush(ctx, []*Limiter{l})
 	l.forget()
 	// The registration goes before the name is free: the one that goes must
@@ -136,16 +127,16 @@ func (l *Limiter) Close(ctx context.Context) error {
 
 // forget empties the table and the cells in it.
 func (l *Limiter) forget() {
-	l.table.Range(func(a *Account) bool {
-		a.mu.Lock()
-		a.dead = true
-		if c := a.contact(); c != nil && !c.inflight {
-			l.s.agenda.set(a, 0)
-			a.lapse()
-		}
-		a.mu.Unlock()
+	l.each(func(a *Account) {
+		a.lock()
+		a.Known.Retired = true
+		a.unlock()
+		a.update(func(s *key.State, t *key.Step) {
+			if !s.Busy() {
+				s.Discard(t)
+			}
+		})
 		l.table.Remove(a)
-		return true
 	})
 }
 
@@ -159,13 +150,14 @@ func (s *Syncer) Begin() bool {
 	return first
 }
 
-// Shutdown closes all limiters, leaves the fleets and stops the node. It waits
-// for the store within ctx.
-func (s *Syncer) Shutdown(ctx context.Context) error {
+// Shutdown closes all limiters, leaves the fleets and stops the node. It waits for the
+// store within ctx. undone is as for [Limiter.Close].
+func (s *Syncer) Shutdown(ctx context.Context, undone func()) error {
 	limiters := s.Limiters()
 	for _, l := range limiters {
-		l.end()
+		l.stop()
 	}
+	_ = within(ctx, func() error { undone(); return nil })
 	err := flush(ctx, limiters)
 	s.stopOnce.Do(func() { close(s.stop) })
 	err = firstError(err, s.settleDown(ctx))

@@ -3,11 +3,12 @@ package syncer
 import (
 	"sync/atomic"
 
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
-// Counts are what a limiter has done since it was made. Any goroutine may read
-// them at any time; they are not one consistent snapshot.
+// Counts are what a limiter has done since it was made. Any goroutine may read them at
+// any time; they are not one consistent snapshot.
 type Counts struct {
 	SliceTokens atomic.Uint64 // tokens admitted from slices, as far as accounts were looked at
 
@@ -22,17 +23,50 @@ type Counts struct {
 	InvalidTiers  atomic.Uint64 // answers of LimitFor that were no limit
 	Operations    atomic.Uint64 // settles that the store executed
 	Granted       atomic.Uint64 // tokens granted to slices
-	Recalled      atomic.Uint64 // tokens given back because they were scarce
+	Recalled      atomic.Uint64 // tokens returned because they were scarce
 	Returned      atomic.Uint64 // tokens that the store has taken back, for whatever reason
-	Expired       atomic.Uint64 // tokens of slices that nobody spent and the store did not take back: see lapse
+	Expired       atomic.Uint64 // tokens of slices that were not spent and that the store did not take back
 	Dropped       atomic.Uint64 // slices that the store had forgotten when they were reported, and had no room for
 	Rebuilt       atomic.Uint64 // accounts that were unreadable, or far ahead of the clock, and were replaced
 	NotRun        atomic.Uint64 // settles that certainly failed
 	Unknown       atomic.Uint64 // settles whose outcome is unknown
 }
 
-// operation counts a settle that the store executed. A report that it ignored is
-// not counted as what it says.
+// add adds what a step has counted.
+func (c *Counts) add(t *key.Tally) {
+	if *t == (key.Tally{}) {
+		return
+	}
+	for _, n := range []struct {
+		count *atomic.Uint64
+		more  int64
+	}{
+		{&c.SliceTokens, t.SliceTokens}, {&c.MemoDenied, t.MemoDenied},
+		{&c.ExactAllowed, t.ExactAllowed}, {&c.ExactDenied, t.ExactDenied},
+		{&c.PolicyAllowed, t.PolicyAllowed}, {&c.PolicyDenied, t.PolicyDenied},
+		{&c.Floor, t.Floor}, {&c.Recalled, t.Reclaimed}, {&c.Expired, t.Expired},
+	} {
+		if n.more != 0 {
+			n.count.Add(uint64(n.more))
+		}
+	}
+}
+
+// settled counts a settle that has ended.
+func (c *Counts) settled(st *slice.Settle) {
+	switch {
+	case st == nil:
+	case st.Outcome == slice.Ran:
+		c.operation(&st.Usage, &st.Grant)
+	case st.Outcome == slice.NotRun:
+		c.NotRun.Add(1)
+	default:
+		c.Unknown.Add(1)
+	}
+}
+
+// operation counts a settle that the store executed. A report that it ignored is not
+// counted as what it says.
 func (c *Counts) operation(u *slice.Usage, g *slice.Grant) {
 	c.Operations.Add(1)
 	c.Granted.Add(uint64(g.Granted))
@@ -47,18 +81,6 @@ func (c *Counts) operation(u *slice.Usage, g *slice.Grant) {
 	}
 }
 
-func (c *Counts) exact(allowed bool) { one(allowed, &c.ExactAllowed, &c.ExactDenied) }
-
-func (c *Counts) policy(allowed bool) { one(allowed, &c.PolicyAllowed, &c.PolicyDenied) }
-
-func one(which bool, yes, no *atomic.Uint64) {
-	if which {
-		yes.Add(1)
-		return
-	}
-	no.Add(1)
-}
-
 // NodeCounts are what a node has done since it was made.
 type NodeCounts struct {
 	Calls        atomic.Uint64 // calls that carried settles, once they have ended or were given up
@@ -69,7 +91,7 @@ type NodeCounts struct {
 }
 
 // Bounds of what is counted of calls: times in ns from what a store in the same rack
-// takes to what nobody waits for, and every power of two of settles.
+// takes to what no request waits for, and every power of two of settles.
 var (
 	callTimes  = []int64{1e5, 25e4, 5e5, 1e6, 25e5, 5e6, 1e7, 2e7, 5e7, 1e8, 25e7, 5e8, 1e9, 2e9}
 	batchSizes = []int64{1, 2, 4, 8, 16, 32, 64}
@@ -81,43 +103,3 @@ func (c *NodeCounts) call(took int64, settles int) {
 	c.CallTime.observe(took)
 	c.BatchSize.observe(int64(settles))
 }
-
-// Collect brings the counts of slices and memories up to date, of all limiters. It looks
-// at every key, and takes the locks of those in touch with the store.
-func (s *Syncer) Collect() {
-	now := s.Now()
-	s.inTouch(func(a *Account, _ *contact) { a.count(now) })
-}
-
-// inTouch calls do for each account in touch with the store, with its lock held. Most
-// accounts are not, and have nothing to look at. An account may come twice.
-func (s *Syncer) inTouch(do func(a *Account, c *contact)) {
-	s.ring.Each(func(a *Account) {
-		if a.contact() == nil {
-			return
-		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if c := a.contact(); c != nil {
-			do(a, c)
-		}
-	})
-}
-
-// Keys returns how many keys the limiter remembers.
-func (l *Limiter) Keys() int { return l.table.Len() }
-
-// Name returns the limiter's name.
-func (l *Limiter) Name() string { return l.name }
-
-// Fleet returns the live nodes of the limiter as last heard; 0 before that.
-func (l *Limiter) Fleet() int {
-	roster := l.roster.Load()
-	if roster == nil {
-		return 0
-	}
-	return len(*roster)
-}
-
-// Evictions returns how many keys were forgotten because of MaxKeys.
-func (s *Syncer) Evictions() uint64 { return s.ring.Evictions() }

@@ -20,7 +20,7 @@ import (
 // share it. Lock order: Account.mu before dispatch.mu.
 type dispatch struct {
 	s      *Syncer
-	lane   *lane
+	lane   *shard
 	share  share        // of what a node may do
 	backAt atomic.Int64 // ns, when the last outage ended; 0: there was none
 
@@ -198,7 +198,7 @@ func (d *dispatch) quiet() <-chan struct{} {
 // end of an outage. The result of whoever comes later is void.
 type flight struct {
 	s        *Syncer
-	lane     *lane
+	lane     *shard
 	accounts []*Account
 	settles  []*slice.Settle // of each account; nil: it had nothing to say
 	landed   atomic.Bool
@@ -212,9 +212,6 @@ func (d *dispatch) send(batch []queued) bool {
 	if d.lane.down() {
 		d.refuse(batch)
 		return true
-	}
-	for _, q := range batch {
-		q.account.Replan(d.s.Now())
 	}
 	f := &flight{s: d.s, lane: d.lane, sentAt: d.s.Now()}
 	said := make([]*slice.Settle, 0, len(batch))
@@ -253,10 +250,9 @@ func (d *dispatch) refuse(batch []queued) {
 		}
 		if st != nil {
 			st.Outcome, st.Err = slice.NotRun, ErrDown
-			q.account.payBack()
 			d.s.failed(st)
 		}
-		q.account.apply(st)
+		q.account.Done(st, false)
 	}
 }
 
@@ -286,20 +282,7 @@ func (d *dispatch) giveUpOn(before int64) {
 	}
 }
 
-// prepare makes the settle of an account whose turn has come; false if its
-// place in line is void.
-func (q queued) prepare(now int64) (st *slice.Settle, ok bool) {
-	a := q.account
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if q.lazy {
-		if a.contact() == nil || !a.contact().lazy {
-			return nil, false
-		}
-		a.contact().lazy, a.contact().since = false, now
-	}
-	return a.prepare(now), true
-}
+func (q queued) prepare(now int64) (st *slice.Settle, ok bool) { return q.account.Prepare(q.lazy, now) }
 
 // land applies what the store answered.
 func (f *flight) land(said []*slice.Settle) {
@@ -312,9 +295,9 @@ func (f *flight) land(said []*slice.Settle) {
 		if st != nil && st.Outcome != slice.Ran {
 			f.s.failed(st)
 		}
-		a.apply(st)
+		a.Done(st, true)
 		if st != nil && st.Lone && f.s.cfg.Poisoned != nil {
-			f.s.cfg.Poisoned(a.limiter().name, a.key, st.Err)
+			f.s.cfg.Poisoned(a.limiter().name, a.name, st.Err)
 		}
 	}
 }
@@ -347,17 +330,17 @@ func (f *flight) lose() {
 			lost++
 			void := &slice.Settle{Rule: st.Rule, Usage: st.Usage, Outcome: slice.Unknown, Err: ErrTimeout}
 			f.s.failed(void)
-			a.apply(void)
+			a.Done(void, true)
 			continue
 		}
-		a.apply(nil)
+		a.Done(nil, true)
 	}
 	f.over(lost)
 }
 
 // judge tells the breaker how a call went. A failure of one account alone, such as
 // a key of the wrong type, says nothing about the store.
-func (l *lane) judge(said []*slice.Settle, sentAt int64) {
+func (l *shard) judge(said []*slice.Settle, sentAt int64) {
 	now := l.dispatch.s.Now()
 	var err error
 	for _, st := range said {
@@ -372,7 +355,7 @@ func (l *lane) judge(said []*slice.Settle, sentAt int64) {
 }
 
 // answered takes note of a call that the store has answered.
-func (l *lane) answered(sentAt, now int64) {
+func (l *shard) answered(sentAt, now int64) {
 	s := l.dispatch.s
 	s.heardAt.Store(now)
 	s.latency.Store((7*s.latency.Load() + now - sentAt) / 8)

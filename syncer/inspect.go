@@ -1,151 +1,116 @@
 package syncer
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"strings"
 
-// State is what a node knows of one key at a moment, for people who want to know why
-// it decides as it does. Spans are ns from that moment on. Tokens are of the node
-// alone unless it says otherwise.
-type State struct {
-	Plan *Plan // in force
-	Own  bool  // it is the key's own
+	"github.com/hybridlimit/hybrid/internal/key"
+)
 
-	Slice     int64 // tokens that can be taken from the slice
-	SliceEnds int64 // until its lease ends; 0 without one
-	Marked    bool  // the outcome of a settle is unknown: the slice is not spoken of any more
-	Stale     int64 // tokens of a slice whose lease is over here: the next settle gives them back
-	Spent     int64 // tokens of the slice that are used and were not reported yet
+// This file is for people who look at a node: one key's state, the keys that are denied
+// most, the counts.
 
-	Floor      float64 // tokens that can be taken from the floor
-	FloorOff   int64   // for so long it is suspended
-	FloorWaits bool    // the node is not registered, or not for long enough
-
-	DeniedCost int64 // costs from this on are denied from memory; 0: none
-	DeniedFor  int64 // for so long
-	Saturated  bool  // the key is asked for by the pace
-	NextLook   int64 // until the node looks at the key of its own accord, and asks if there is something to ask; 0: not planned
-
-	Demand  float64 // tokens per second attempted, over a horizon
-	Denials float64 // requests per second denied, over ten seconds or so
-
-	Owed     float64 // tokens that the next settle charges
-	Fallback float64 // tokens that the policy has admitted, which it tells of
-	Share    float64 // tokens that FailLocal could admit now
-
-	InFlight bool // a settle is queued or under way
-	Waits    bool // it is under way: a request that needs the store waits for its end first
-	Overdue  bool // for longer than a request may: the policy decides at once
-	Down     bool // nobody waits for this part of the store
-
-	Free int64 // tokens of the whole account, as last told; all, if it would have filled since
-	Full int64 // until it is full again, as last told
-}
-
-// Inspect returns what the node knows of a key; known is false for a key that it does
-// not remember: then the state is that of a new one. user is the key as the caller
-// gave it. The state is not changed, but that counts are brought up to date.
-func (l *Limiter) Inspect(key, user string) (st State, known bool) {
+// Inspect returns what the node knows of a key; known is false for a key that it does not
+// remember: then the view is that of a new one. user is the key as the caller gave
+// it. It changes nothing, but that counts are brought up to date.
+func (l *Limiter) Inspect(name, user string) (v View, known bool) {
 	now := l.s.Now()
-	if a, ok := l.table.Load(key); ok {
-		a.Replan(now)
-		if st, ok = a.state(now); ok {
-			return st, true
+	if a, ok := l.table.Load(name); ok {
+		a.RefreshPlan(now)
+		if v, ok = a.view(now); ok {
+			return v, true
 		}
 	}
 	var own *Plan
 	if l.planFor != nil {
 		own = l.planFor(user)
 	}
-	st, _ = l.newAccount(key, user, own, now).state(now)
-	return st, false
+	v, _ = l.newAccount(name, user, own, now).view(now)
+	return v, false
 }
 
-// state describes an account that is in use; false if it was retired.
-func (a *Account) state(now int64) (st State, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.dead {
-		return st, false
+// view describes an account that is in use; false if it was retired.
+func (a *Account) view(now int64) (v View, ok bool) {
+	a.lock()
+	defer a.unlock()
+	if a.Known.Retired {
+		return v, false
 	}
-	lim, plan := a.limiter(), a.Plan()
-	st = State{
-		Plan: plan, Own: a.seat.Load().own != nil,
-		Slice: a.Cell.Alive(&lim.s.Dead),
-		Share: a.shareLeft(now), Down: a.down(),
-		Full: max(a.fullAt.Load()-now, 0),
+	t := a.stepLocked(now)
+	c := a.active.Load()
+	if c != nil {
+		t.Due = c.due
 	}
-	if !plan.Never {
-		st.Free = a.freeNow(plan, now)
-	}
-	a.stateOfFloor(&st, plan, now)
-	if c := a.contact(); c != nil {
-		a.count(now)
-		a.stateOfSettles(&st, now)
-		a.stateOfMemory(&st, c, now)
-	}
-	return st, true
+	v = t.View(stateOf(c))
+	v.Own = a.binding.Load().own != nil
+	a.finishLocked(&t)
+	return v, true
 }
 
-// shareLeft returns the tokens that FailLocal could admit. It makes no bucket.
-func (a *Account) shareLeft(now int64) float64 {
-	size := a.fallbackSize(now)
-	c := a.contact()
-	if c == nil || c.bucketAt == 0 {
-		return a.fallbackStart(size, now)
-	}
-	bucket := c.bucket
-	return bucket.Level(now, size)
+// Collect brings the counts of slices and memories up to date, of all limiters. It looks
+// at every key, and takes the locks of those in touch with the store.
+func (s *Syncer) Collect() {
+	s.eachActive(func(a *Account) { a.update((*key.State).Count) })
 }
 
-// stateOfFloor describes the floor, or the one that the key's first request would
-// start.
-func (a *Account) stateOfFloor(st *State, plan *Plan, now int64) {
-	lim := a.limiter()
-	if c := a.contact(); plan.Floor.Cap == 0 || c != nil && c.loner {
-		return
-	}
-	f := *a.ownFloor() // a copy: a look starts none
-	if a.floored {
-		st.Owed = plan.FloorShare * f.Served(now, plan.Floor, &lim.history)
-	} else {
-		level, _ := lim.fresh.Level(now, plan.Floor, &lim.history)
-		f.Start(level, now)
-		f.NotBefore(lim.floorFrom.Load())
-	}
-	st.FloorOff, st.FloorWaits = f.Off(now), !lim.floorOpen(now)
-	if !st.FloorWaits {
-		st.Floor = f.Level(now, plan.Floor, &lim.history)
-	}
+// eachActive calls do for each account in touch with the store. Most are not, and have
+// nothing to look at. An account may come twice.
+func (s *Syncer) eachActive(do func(a *Account)) {
+	s.ring.Each(func(a *Account) {
+		if a.active.Load() != nil {
+			do(a)
+		}
+	})
 }
 
-// stateOfSettles describes what is lent, owed and under way.
-func (a *Account) stateOfSettles(st *State, now int64) {
-	c := a.contact()
-	st.Marked = c.lease.InDoubt()
-	if c.lease.Holds() {
-		st.SliceEnds = max(a.Cell.Left(now), 0)
-	}
-	if c.lease.Holds() && !st.Marked {
-		st.Spent = c.lease.Unreported(&a.Cell)
-	}
-	if c.lease.Holds() && !st.Marked && a.Cell.Expired(&a.limiter().s.Dead) {
-		st.Stale = a.Cell.Tokens()
-	}
-	st.Owed += c.charged
-	st.Fallback = c.fallback
-	st.InFlight, st.Waits, st.Overdue = c.inflight, c.inflight && !c.lazy, a.overdue(now)
-	if c.due != 0 && !c.inflight {
-		st.NextLook = max(c.due-now, 1)
-	}
+// Evictions returns how many keys were forgotten because of MaxKeys.
+func (s *Syncer) Evictions() uint64 { return s.ring.Evictions() }
+
+// leastDenials is the rate below which a key is as good as never denied: one denial is
+// forgotten after three quarters of a minute.
+const leastDenials = 0.001
+
+// KeyDenials is how much a key is denied on this node.
+type KeyDenials struct {
+	Key   string  // as the account has it: a digest, if it is long
+	Rate  float64 // requests per second, over ten seconds or so
+	Total uint64  // requests since the account came in touch with the store
 }
 
-// stateOfMemory describes what is remembered of requests. It was counted just now.
-func (a *Account) stateOfMemory(st *State, c *contact, now int64) {
-	if m := c.memo.Load(); m != nil && now < m.Until {
-		st.DeniedCost, st.DeniedFor = m.Cost, m.Until-now
+// Denied returns at most so many keys that this node denies, those first that it denies
+// most often. It looks at every key like Collect.
+func (l *Limiter) Denied(most int) []KeyDenials {
+	if most <= 0 {
+		return nil
 	}
-	st.Saturated = c.saturated
-	st.Denials = c.denialRate()
-	if h := st.Plan.horizon; h > 0 {
-		st.Demand = c.demand.over(int64(time.Second), h)
+	var list []KeyDenials
+	l.s.eachActive(func(a *Account) {
+		if a.limiter() != l {
+			return
+		}
+		v, ok := a.view(l.s.Now())
+		if ok && v.Denials >= leastDenials {
+			list = append(list, KeyDenials{Key: a.name, Rate: v.Denials, Total: v.Denied})
+		}
+		if len(list) >= 1024 && len(list)/2 >= most {
+			list = mostDenied(list, most)
+		}
+	})
+	return mostDenied(list, most)
+}
+
+// mostDenied returns the first of a list, in order, each key once.
+func mostDenied(list []KeyDenials, most int) []KeyDenials {
+	slices.SortFunc(list, func(a, b KeyDenials) int {
+		return cmp.Or(cmp.Compare(b.Rate, a.Rate), strings.Compare(a.Key, b.Key))
+	})
+	seen, kept := make(map[string]bool), list[:0]
+	for _, d := range list {
+		if len(kept) < most && !seen[d.Key] {
+			seen[d.Key] = true
+			kept = append(kept, d)
+		}
 	}
+	return kept
 }

@@ -38,7 +38,7 @@ func (w whole) Probe(ctx context.Context, _ int) error {
 
 // lane is the way to one part of the store. It has a line of settles, a breaker
 // and heartbeats of its own: what hangs or fails there is nobody else's matter.
-type lane struct {
+type shard struct {
 	index     int
 	dispatch  dispatch
 	breaker   breaker
@@ -47,8 +47,8 @@ type lane struct {
 	settledAt atomic.Int64 // ns, when it last executed settles
 }
 
-func (s *Syncer) newLane(index, lanes int) *lane {
-	l := &lane{index: index}
+func (s *Syncer) newLane(index, lanes int) *shard {
+	l := &shard{index: index}
 	l.dispatch.s, l.dispatch.lane = s, l
 	l.dispatch.share = shareOf(lanes)
 	l.dispatch.quota = l.dispatch.share.own
@@ -58,10 +58,10 @@ func (s *Syncer) newLane(index, lanes int) *lane {
 }
 
 // down reports whether nobody waits for this part now.
-func (l *lane) down() bool { return l.breaker.open.Load() }
+func (l *shard) down() bool { return l.breaker.open.Load() }
 
 // turned takes note of a change of the breaker.
-func (l *lane) turned(open bool, cause error) {
+func (l *shard) turned(open bool, cause error) {
 	s := l.dispatch.s
 	if !open {
 		back := max(s.Now(), 1)
@@ -73,7 +73,7 @@ func (l *lane) turned(open bool, cause error) {
 }
 
 // laneOf returns the way to an account.
-func (s *Syncer) laneOf(limiter, key string) *lane {
+func (s *Syncer) shardOf(limiter, key string) *shard {
 	if len(s.lanes) == 1 {
 		return s.lanes[0]
 	}
@@ -84,12 +84,17 @@ func (s *Syncer) laneOf(limiter, key string) *lane {
 	return s.lanes[lane]
 }
 
-// lane returns the way that a settle would go now. It may change: of one under way,
-// contact.way knows.
-func (a *Account) lane() *lane { return a.limiter().s.laneOf(a.limiter().name, a.key) }
+func (l *shard) failing(now int64, err error) { l.breaker.failing(now, err) }
 
-// down reports whether nobody waits for this account's part of the store now.
-func (a *Account) down() bool { return a.lane().down() }
+// hear takes over the clock of a part from a reply.
+func (l *shard) hear(g *slice.Grant, sentAt, now int64) {
+	offset := g.Clock - (sentAt+now)/2/1000
+	if offset == 0 {
+		offset = 1
+	}
+	l.clock.Store(offset)
+	l.dispatch.s.clock.Store(offset)
+}
 
 // turned reports that the first part of the store has failed, or that the last
 // one is back.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -24,7 +25,7 @@ const (
 // belong to the loop.
 type members struct {
 	s       *Syncer
-	lane    *lane
+	lane    *shard
 	out     atomic.Int32 // calls that the client has not returned from
 	beating atomic.Bool  // a heartbeat is under way
 	due     atomic.Int64 // ns, the next heartbeat
@@ -39,7 +40,7 @@ func (m *members) tick(now int64) {
 	if now < m.due.Load() || !m.beating.CompareAndSwap(false, true) {
 		return
 	}
-	wait := m.s.dice.jitter(int64(heartbeatEvery))
+	wait := m.s.random.jitter(int64(heartbeatEvery))
 	if m.lane.down() { // the more rarely the more probes hang, beside the last one, which may be about to return
 		wait = min(wait, m.s.tick()<<min(max(m.out.Load()-1, 0), mostDoublings))
 	}
@@ -55,7 +56,7 @@ const mostDoublings = 5
 
 // wait returns how long the loop may sleep before the next heartbeat.
 func (m *members) wait(now int64) time.Duration {
-	return max(time.Duration(m.due.Load()-now), agendaPause)
+	return max(time.Duration(m.due.Load()-now), key.TimerPause)
 }
 
 // fleetsPerBeat bounds one call: the breaker judges its time.
@@ -129,8 +130,8 @@ func (m *members) register(ctx context.Context, limiters []*Limiter, sentAt int6
 			m.refused(limiters[i], sentAt, err)
 			continue
 		}
-		limiters[i].refusals.Store(nil)
-		limiters[i].joined(f, sentAt, m.s.Now())
+		limiters[i].fleet.refusals.Store(nil)
+		limiters[i].fleet.joined(f, sentAt, m.s.Now())
 	}
 	switch {
 	case answered:
@@ -145,7 +146,7 @@ func (m *members) register(ctx context.Context, limiters []*Limiter, sentAt int6
 // the first of a few that failed in a row, it is its user's rights or a key of another
 // type, and nothing else tells.
 func (m *members) refused(l *Limiter, sentAt int64, err error) {
-	row := l.refusals.Load()
+	row := l.fleet.refusals.Load()
 	if row == nil || m.lane.down() {
 		row = &refusals{since: sentAt}
 	}
@@ -154,7 +155,7 @@ func (m *members) refused(l *Limiter, sentAt int64, err error) {
 		row.told = true
 		m.s.cfg.Unregistered(l.name, err)
 	}
-	l.refusals.Store(row)
+	l.fleet.refusals.Store(row)
 }
 
 // refusals is a row of heartbeats of a limiter that failed.
@@ -173,29 +174,4 @@ func (m *members) patience() time.Duration {
 		return max(2*m.s.cfg.StoreTimeout, m.s.cfg.SyncInterval)
 	}
 	return m.s.patience()
-}
-
-// joined takes over a heartbeat's answer. The floor of a new registration
-// starts empty once it is one TTL old: by then every other node has made room.
-func (l *Limiter) joined(f *slice.Fleet, sentAt, now int64) {
-	roster := f.Members
-	l.roster.Store(&roster)
-	l.history.Set(now, max(l.s.cfg.Servers, len(roster), 1))
-	lapsed := sentAt > l.floorUntil.Load()
-	if f.Joined || lapsed {
-		from := now + int64(memberTTL)
-		l.floorFrom.Store(from)
-		l.fresh.Start(from)
-	}
-	l.floorUntil.Store(sentAt + int64(memberTrust))
-}
-
-// floorOpen reports whether this node may use floors of this limiter now.
-func (l *Limiter) floorOpen(now int64) bool {
-	return now >= l.floorFrom.Load() && now < l.floorUntil.Load()
-}
-
-// tick returns a sync interval, jittered upwards.
-func (s *Syncer) tick() int64 {
-	return int64(float64(s.cfg.SyncInterval) * (1 + 0.2*s.dice.float()))
 }

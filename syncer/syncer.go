@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -42,7 +43,7 @@ type Syncer struct {
 	cfg    Config
 	store  Store
 	shards Sharded
-	lanes  []*lane
+	lanes  []*shard
 	start  time.Time
 	ring   *slice.Ring[*Account]
 
@@ -53,9 +54,9 @@ type Syncer struct {
 	Counts NodeCounts
 
 	deadlines deadlines
-	agenda    agenda
-	recall    recall
-	dice      dice
+	timers    agenda
+	reclaim   reclaimer
+	random    dice
 
 	latency atomic.Int64 // ns, smoothed time of a call
 	heardAt atomic.Int64 // ns, when the store last answered a settle or a heartbeat; 0: not yet
@@ -90,10 +91,10 @@ func New(cfg Config) *Syncer {
 	}
 	s.Counts.CallTime, s.Counts.BatchSize = newHistogram(callTimes), newHistogram(batchSizes)
 	s.latency.Store(int64(cfg.StoreTimeout) / 10)
-	s.dice.seed(cfg.Member)
+	s.random.seed(cfg.Member)
 	s.deadlines = deadlines{dead: &s.Dead, now: s.Now}
-	s.recall.s = s
-	s.agenda.next, s.agenda.wake = math.MaxInt64, s.wake
+	s.reclaim.s = s
+	s.timers.next, s.timers.wake = math.MaxInt64, s.wake
 	if shards, ok := cfg.Store.(Sharded); ok {
 		s.shards = shards
 	}
@@ -149,15 +150,11 @@ func (s *Syncer) loop() {
 	}
 }
 
-// agendaPause is how long the loop lets things become due together, so that
-// they share calls.
-const agendaPause = 2 * time.Millisecond
-
 // runAgenda does what is due and returns how long the loop may sleep.
 func (s *Syncer) runAgenda() time.Duration {
-	due, next := s.agenda.take(s.Now())
+	due, next := s.timers.take(s.Now())
 	for _, a := range due {
-		a.act(s.Now())
+		a.update((*key.State).Look)
 	}
 	if len(due) > 0 {
 		s.nudge() // what became due together shares calls
@@ -165,18 +162,18 @@ func (s *Syncer) runAgenda() time.Duration {
 	if next == math.MaxInt64 {
 		return time.Hour
 	}
-	return max(time.Duration(next-s.Now()), agendaPause)
+	return max(time.Duration(next-s.Now()), key.TimerPause)
 }
 
 // sync is the tick: scarcity, what was left for it, sweep.
 func (s *Syncer) sync() {
 	if !s.allDown() && s.syncing.CompareAndSwap(false, true) {
-		holding := s.agenda.len() > 0 // before the loop takes what is due
+		holding := s.timers.len() > 0 // before the loop takes what is due
 		s.background(func() {
 			defer s.syncing.Store(false)
 			ctx, cancel := context.WithTimeout(context.Background(), s.patience())
 			defer cancel()
-			s.recall.sync(ctx, holding)
+			s.reclaim.sync(ctx, holding)
 		})
 	}
 	for _, l := range s.lanes {
@@ -198,15 +195,9 @@ func (s *Syncer) nudge() {
 	}
 }
 
-// aligned returns the moment after a span, moved back to a tick where that makes
-// little difference: what becomes due together shares a call.
-func (s *Syncer) aligned(now, span int64) int64 {
-	tick := int64(s.cfg.SyncInterval)
-	due := now + span
-	if span >= 10*tick {
-		due -= due % tick
-	}
-	return due
+// tick returns a sync interval, jittered upwards.
+func (s *Syncer) tick() int64 {
+	return int64(float64(s.cfg.SyncInterval) * (1 + 0.2*s.random.float()))
 }
 
 // sweepShare is how many keys a tick looks at, so that all are seen about once

@@ -114,6 +114,11 @@ func (s *State) Reset(t *Step) *Waiter {
 func (s *State) ForgetUse(t *Step) {
 	s.debt.forget()
 	s.inflight.resetInFlight = s.inflight.phase == queued
+	t.ForgetFloor()
+}
+
+// ForgetFloor drops what the floor of a key owes the account.
+func (t *Step) ForgetFloor() {
 	t.floorOwes()
 	t.Known.Start(t.Now)
 }
@@ -173,6 +178,9 @@ func (s *State) Discard(t *Step) {
 
 // NotSent returns what a composed settle cost that was not sent.
 func (s *State) NotSent() { s.budget.refund() }
+
+// SentAt returns when the settle under way was sent, ns.
+func (s *State) SentAt() int64 { return s.inflight.sentAt }
 
 // InBackground reports whether a settle is queued that no request waits for.
 func (s *State) InBackground() bool { return s.inflight.phase == background }

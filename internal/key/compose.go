@@ -4,8 +4,9 @@ import "github.com/hybridlimit/hybrid/slice"
 
 // This file fills in a settle: what becomes of the slice, what is told, what is asked for.
 
-// everything is more than an account can have in use.
-const everything = slice.MaxTokens
+// Everything is more than an account can have in use: a refund of it frees all but what is
+// lent.
+const Everything = slice.MaxTokens
 
 // count brings demand and budget up to date with what was taken from the slice and
 // denied from memory since the last call.
@@ -55,7 +56,7 @@ func (s *State) tellDebt(t *Step, u *slice.Usage, reset bool) {
 	floor := t.Plan.FloorShare * t.floorOwes()
 	if reset {
 		s.debt.forget()
-		u.Charged = -everything
+		u.Charged = -Everything
 		return
 	}
 	admitted := s.debt.admitted
@@ -160,4 +161,4 @@ func (s *State) abandon(t *Step) {
 }
 
 // isReset reports whether a settle was to free the key: that is not tried again.
-func isReset(st *slice.Settle) bool { return st.Usage.Charged == -everything }
+func isReset(st *slice.Settle) bool { return st.Usage.Charged == -Everything }

@@ -2,12 +2,8 @@ package key
 
 import "github.com/hybridlimit/hybrid/precheck"
 
-// Floor is the floor of one key on this node: what it may admit without asking, while
-// the key is far from its limit. It is under the account's lock.
-type Floor struct {
-	precheck.Floor
-	started bool
-}
+// This file is the floor of one key on this node: what it may admit without asking,
+// while the key is far from its limit. It is under the account's lock.
 
 // TakeFloor admits n tokens from the floor.
 func (t *Step) TakeFloor(s *State, n int64) bool {
@@ -40,10 +36,10 @@ func (t *Step) hasFloor(s *State) bool {
 // the account was stored: by then an evicted account of the same key has spoiled
 // the fresh level.
 func (t *Step) startFloor() {
-	if f := t.Floor; !f.started {
+	if !t.Known.FloorStarted {
 		level, _ := t.Fleet.Fresh().Level(t.Now, t.Plan.Floor, t.Fleet.History())
-		f.Start(level, t.Now)
-		f.started = true
+		t.Floor.Start(level, t.Now)
+		t.Known.FloorStarted = true
 	}
 }
 
@@ -51,17 +47,17 @@ func (t *Step) startFloor() {
 // registration starts again, empty.
 func (t *Step) ownFloor() *precheck.Floor {
 	t.Floor.NotBefore(t.Fleet.FloorFrom())
-	return &t.Floor.Floor
+	return t.Floor
 }
 
 // FloorFull reports whether the floor is as good as a new one.
 func (t *Step) FloorFull() bool {
-	return t.Plan.Floor.Cap == 0 || !t.Floor.started || t.ownFloor().Full(t.Now, t.Plan.Floor, t.Fleet.History())
+	return t.Plan.Floor.Cap == 0 || !t.Known.FloorStarted || t.ownFloor().Full(t.Now, t.Plan.Floor, t.Fleet.History())
 }
 
 // floorOwes returns what the account was not told of the floor's use, and forgets it.
 func (t *Step) floorOwes() float64 {
-	if !t.Floor.started {
+	if !t.Known.FloorStarted {
 		return 0
 	}
 	return t.ownFloor().Owed(t.Now, t.Plan.Floor, t.Fleet.History())
@@ -69,7 +65,7 @@ func (t *Step) floorOwes() float64 {
 
 // floorServedLately returns what the floor has served and not earned again.
 func (t *Step) floorServedLately() float64 {
-	if !t.Floor.started {
+	if !t.Known.FloorStarted {
 		return 0
 	}
 	return t.ownFloor().Served(t.Now, t.Plan.Floor, t.Fleet.History())

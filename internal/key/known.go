@@ -23,6 +23,28 @@ import (
 type Known struct {
 	fullAt atomic.Int64  // ns; in the past: the account is full
 	tokens atomic.Uint32 // a float32 of whole tokens: free of a window, lent of a bucket
+	Flags
+}
+
+// Flags are the account's own. They lie here because the space would be padding: a
+// million keys save 16 MB. All are under the account's lock.
+type Flags struct {
+	Retired      bool  // it has left the table: its holder must look the key up again
+	Untracked    bool  // it never had a place in the table, which is full of busy ones
+	FloorStarted bool  // the floor has its first level
+	Uses         uint8 // 0: none, 1: one request, 2: another since the table last looked
+}
+
+// Touch notes that the account serves a request on the slow path. The request that it
+// was made for does not count, or a flood of keys that are used once would push out
+// the keys in use.
+func (f *Flags) Touch() { f.Uses = min(f.Uses+1, 2) }
+
+// Touched reports whether it has served another request since the last call.
+func (f *Flags) Touched() bool {
+	was := f.Uses == 2
+	f.Uses = min(f.Uses, 1)
+	return was
 }
 
 // Learn takes over the store's reply to a settle.
@@ -88,20 +110,34 @@ func (k *Known) used(p *Plan, now int64) float64 {
 	return max(p.ratePerNano()*float64(left), k.float())
 }
 
+// Reading is the two words at a moment, for a Result.
+type Reading struct {
+	left   int64 // ns until the account is full
+	tokens uint32
+}
+
+// Read reads them. A request does so before it takes from the cell: no later read can
+// overtake its compare-and-swap.
+func (k *Known) Read(now int64) Reading { return Reading{k.fullAt.Load() - now, k.tokens.Load()} }
+
 // View returns what a Result says of the key: the limit, the tokens remaining, and
 // the time until the full limit is free again. Both are of one state: the node's
 // own slice counts as remaining, and does not hold up the reset.
-func (k *Known) View(p *Plan, own, now int64) (limit, remaining int64, reset time.Duration) {
+func (r Reading) View(p *Plan, own int64) (limit, remaining int64, reset time.Duration) {
 	limit = p.Burst
+	tokens := float64(math.Float32frombits(r.tokens))
 	switch {
 	case p.Never:
 		return limit, 0, 0
-	case k.Full(now):
+	case r.left <= 0:
 		return limit, limit, 0
 	case p.Rule.Window > 0:
-		return limit, min(int64(k.float())+own, limit), k.FullIn(now)
+		return limit, min(int64(tokens)+own, limit), time.Duration(r.left)
 	}
-	used := max(k.used(p, now)-float64(own), 0)
+	used := max(p.ratePerNano()*float64(r.left), tokens) - float64(own)
+	if used <= 0 {
+		return limit, limit, 0
+	}
 	remaining = min(max(int64(float64(p.Rule.Burst)-used), 0), limit)
 	return limit, remaining, time.Duration(min(used/p.ratePerNano(), float64(slice.Never-1)))
 }

@@ -22,7 +22,7 @@ type Env struct {
 	Cell      *slice.Cell
 	Dead      *slice.Watermark // the leases that have ended
 	Known     *Known
-	Floor     *Floor
+	Floor     *precheck.Floor
 	Fleet     Fleet
 	Key       string
 	Policy    Policy

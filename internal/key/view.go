@@ -65,7 +65,7 @@ func (t *Step) viewFloor(s *State, v *View) {
 		return
 	}
 	history, f := t.Fleet.History(), *t.ownFloor() // a copy: a look starts none
-	if t.Floor.started {
+	if t.Known.FloorStarted {
 		v.Owed = t.Plan.FloorShare * f.Served(t.Now, t.Plan.Floor, history)
 	} else {
 		level, _ := t.Fleet.Fresh().Level(t.Now, t.Plan.Floor, history)
