@@ -3,7 +3,7 @@ package hybrid
 import (
 	"math"
 
-	"github.com/hybridlimit/hybrid/syncer"
+	"github.com/hybridlimit/hybrid/internal/batch"
 )
 
 // Histogram is how values are spread: how many were in each range. Counts only grow.
@@ -47,7 +47,7 @@ func (h Histogram) Quantile(q float64) float64 {
 }
 
 // histogramOf reads a histogram whose unit is so much.
-func histogramOf(h *syncer.Histogram, unit float64) Histogram {
+func histogramOf(h *batch.Histogram, unit float64) Histogram {
 	counts, sum := h.Read()
 	bounds := make([]float64, 0, len(h.Bounds()))
 	for _, b := range h.Bounds() {

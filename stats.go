@@ -131,19 +131,19 @@ func (n *Node) Stats() Stats {
 	st := Stats{
 		Limiters:     make(map[string]LimiterStats),
 		StoreDown:    n.sync.Down(),
-		StoreDowns:   n.sync.Counts.BreakerOpens.Load(),
+		StoreDowns:   n.sync.Calls().BreakerOpens.Load(),
 		StoreEvents:  n.events.recent(),
 		SyncLag:      n.sync.Silence(),
-		Calls:        n.sync.Counts.Calls.Load(),
-		CallTime:     histogramOf(n.sync.Counts.CallTime, float64(time.Second)),
-		BatchSize:    histogramOf(n.sync.Counts.BatchSize, 1),
+		Calls:        n.sync.Calls().Calls.Load(),
+		CallTime:     histogramOf(n.sync.Calls().CallTime, float64(time.Second)),
+		BatchSize:    histogramOf(n.sync.Calls().BatchSize, 1),
 		Failures:     n.events.failures.byCause(),
 		MaxKeys:      n.opts.MaxKeys,
 		Evictions:    n.sync.Evictions(),
 		Poisoned:     n.events.poisoned.Load(),
 		HooksDropped: n.events.dropped.Load(),
 		LogsDropped:  n.events.log.lost.Load(),
-		RecallErrors: n.sync.Counts.MarkErrors.Load(),
+		RecallErrors: n.sync.ExchangeErrors(),
 	}
 	n.sync.Collect()
 	for _, l := range n.sync.Limiters() {

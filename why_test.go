@@ -26,8 +26,11 @@ func TestWhyIsTrue(t *testing.T) {
 				f.anything(rng, limits)
 				time.Sleep(time.Duration(1 + rng.Int64N(int64(3*time.Millisecond)))) // nothing ends at just this moment
 				key := anyKeyOf(rng)
-				s := inspect(t, f.lims[0], key)
-				seen.check(t, seed, &s, allow(t, f.lims[0], key, 1))
+				v, err := f.lims[0].look(ctx, key)
+				if err != nil {
+					t.Error(err)
+				}
+				seen.check(t, seed, &v, allow(t, f.lims[0], key, 1))
 			}
 			f.links[0].Cut(false)
 			time.Sleep(3 * time.Second)
@@ -44,9 +47,9 @@ type foreseen struct {
 }
 
 // check compares a request with what was said of it.
-func (c *foreseen) check(t *testing.T, seed uint64, s *KeyState, r Result) {
+func (c *foreseen) check(t *testing.T, seed uint64, v *view, r Result) {
 	t.Helper()
-	f := s.foresee()
+	f, s := v.foresee(), &v.state
 	decided := r.Allowed && !r.Shadowed
 	c.all++
 	if f.known {
@@ -61,7 +64,7 @@ func (c *foreseen) check(t *testing.T, seed uint64, s *KeyState, r Result) {
 	switch {
 	case !f.known:
 		want = "Undecided"
-	case s.shadow && !f.allowed:
+	case v.shadow && !f.allowed:
 		want = "Denied, and let through in shadow mode"
 	}
 	if why := s.Why; verdict != want || !strings.HasSuffix(why, ".") || strings.Count(why, ". ") > 0 {

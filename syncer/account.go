@@ -87,10 +87,10 @@ func (a *Account) stepLocked(now int64) key.Step {
 		Cell: &a.Cell, Dead: &s.Dead, Known: &a.Known, Floor: &a.floor, Fleet: &l.fleet,
 		Forgotten: l.shared.forgotten.Load(), Chance: s.random.float(),
 		Timing: key.Timing{
-			Clock: shard.clock.Load(), Latency: s.latency.Load(), SyncInterval: int64(s.cfg.SyncInterval),
+			Clock: shard.clock.Load(), Latency: s.batcher.Latency(), SyncInterval: int64(s.cfg.SyncInterval),
 			Timeout: int64(l.timeout), Downtime: s.timers.downtime(),
 		},
-		Down: shard.down(), Closed: l.end.closed.Load(), Retired: a.Known.Retired,
+		Down: shard.Down(), Closed: l.end.closed.Load(), Retired: a.Known.Retired,
 	}}
 	if a.Known.Untracked {
 		t.Shared = &l.shared.bucket
@@ -126,7 +126,7 @@ func (a *Account) finishLocked(t *key.Step) {
 		c.deny.Store(deny)
 	}
 	if t.TimedOut {
-		c.shard.failing(t.Now, ErrTimeout)
+		c.shard.TimedOut(t.Now)
 	}
 	if t.Scarce > 0 {
 		l.s.reclaim.request(a, t.Scarce)
@@ -148,10 +148,10 @@ func (a *Account) submitLocked(c *active, send key.Send) {
 	}
 	c.shard = a.limiter().s.shardOf(a.limiter().name, a.name)
 	if send == key.SendNow {
-		c.shard.dispatch.submit(a)
+		c.shard.Submit(a)
 		return
 	}
-	c.shard.dispatch.submitLater(a)
+	c.shard.SubmitLater(a)
 }
 
 // update runs a step of a key in touch with the store; false if it is not.
@@ -190,6 +190,9 @@ func (a *Account) Prepare(background bool, now int64) (st *slice.Settle, ok bool
 // Done ends the settle: st has its outcome, nil if nothing was sent.
 func (a *Account) Done(st *slice.Settle, sent bool) {
 	l := a.limiter()
+	if st != nil && st.Lone && l.s.cfg.Poisoned != nil {
+		defer l.s.cfg.Poisoned(l.name, a.name, st.Err)
+	}
 	a.lock()
 	defer a.unlock()
 	c, now := a.active.Load(), l.s.Now()
@@ -198,10 +201,10 @@ func (a *Account) Done(st *slice.Settle, sent bool) {
 	}
 	l.Counts.settled(st)
 	if st != nil && st.Outcome == slice.Ran {
-		c.shard.hear(&st.Grant, c.state.SentAt(), now)
+		l.s.hear(c.shard, &st.Grant, c.state.SentAt(), now)
 	}
 	if tick := c.state.Expiry(st); tick != 0 {
-		l.s.deadlines.add(tick) // before a request can take from the slice
+		l.s.expiry.add(tick) // before a request can take from the slice
 	}
 	t := a.stepLocked(now)
 	c.state.Apply(&t, st)

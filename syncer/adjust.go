@@ -2,7 +2,6 @@ package syncer
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/hybridlimit/hybrid/internal/key"
@@ -125,30 +124,15 @@ func (l *Limiter) Read(ctx context.Context, name string, rule slice.Rule) (slice
 
 // consult executes one settle of a key outside any account.
 func (l *Limiter) consult(ctx context.Context, name string, st *slice.Settle) (slice.Grant, error) {
-	s := l.s
 	if l.end.closed.Load() {
 		return slice.Grant{}, ErrClosed
 	}
-	shard := s.shardOf(l.name, name)
-	if shard.down() {
-		return slice.Grant{}, ErrDown
-	}
-	st.Account = s.store.Account(l.name, name)
-	sentAt := s.Now()
+	st.Account = l.s.store.Account(l.name, name)
 	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout, ErrTimeout)
 	defer cancel()
-	err := within(ctx, func() error {
-		said := []*slice.Settle{st}
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience())
-		defer cancel()
-		over := sync.OnceFunc(func() { s.Counts.call(s.Now()-sentAt, 1) })
-		defer time.AfterFunc(s.patience(), over).Stop() // the context may be looked at too late
-		s.store.Settle(late, said)
-		over()
-		shard.judge(said, sentAt)
-		return nil
-	})
-	switch {
+	switch err := l.s.batcher.Ask(ctx, l.s.shardOf(l.name, name).Shard, st); {
+	case err == ErrDown:
+		return slice.Grant{}, err
 	case err != nil:
 		return slice.Grant{}, context.Cause(ctx)
 	case st.Outcome != slice.Ran:

@@ -4,41 +4,42 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hybridlimit/hybrid/internal/batch"
 	"github.com/hybridlimit/hybrid/internal/key"
 )
 
 // Add makes a limiter; false if the node has one of that name. ErrClosed if
 // the node is closed.
 func (s *Syncer) Add(cfg LimiterConfig) (*Limiter, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	if s.registry.closing {
 		return nil, false, ErrClosed
 	}
-	if _, ok := s.limiters[cfg.Name]; ok {
+	if _, ok := s.registry.byName[cfg.Name]; ok {
 		return nil, false, nil
 	}
 	l := s.newLimiter(cfg)
-	s.limiters[cfg.Name] = l
-	for _, way := range s.lanes {
-		way.members.soon()
+	s.registry.byName[cfg.Name] = l
+	for _, part := range s.shards {
+		part.heart.Soon()
 	}
-	s.wake()
+	s.loop.wake()
 	return l, true, nil
 }
 
 func (s *Syncer) limiter(name string) *Limiter {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.limiters[name]
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	return s.registry.byName[name]
 }
 
 // Limiters returns the node's limiters, in no order.
 func (s *Syncer) Limiters() []*Limiter {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]*Limiter, 0, len(s.limiters))
-	for _, l := range s.limiters {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	list := make([]*Limiter, 0, len(s.registry.byName))
+	for _, l := range s.registry.byName {
 		list = append(list, l)
 	}
 	return list
@@ -46,9 +47,9 @@ func (s *Syncer) Limiters() []*Limiter {
 
 // Flush settles what there is to settle, and waits for it.
 func (s *Syncer) Flush(ctx context.Context) error {
-	s.mu.Lock()
-	closing := s.closing
-	s.mu.Unlock()
+	s.registry.mu.Lock()
+	closing := s.registry.closing
+	s.registry.mu.Unlock()
 	if closing {
 		return ErrClosed
 	}
@@ -113,15 +114,15 @@ func (l *Limiter) Close(ctx context.Context, undone func()) error {
 	if !l.stop() {
 		return nil
 	}
-	_ = within(ctx, func() error { undone(); return nil })
+	_ = batch.Within(ctx, func() error { undone(); return nil })
 	err := flush(ctx, []*Limiter{l})
 	l.forget()
 	// The registration goes before the name is free: the one that goes must
 	// not be that of the next limiter of this name.
 	err = firstError(err, l.s.leave(ctx, []*Limiter{l}))
-	l.s.mu.Lock()
-	delete(l.s.limiters, l.name)
-	l.s.mu.Unlock()
+	l.s.registry.mu.Lock()
+	delete(l.s.registry.byName, l.name)
+	l.s.registry.mu.Unlock()
 	return err
 }
 
@@ -143,10 +144,10 @@ func (l *Limiter) forget() {
 // Begin starts the end of the node: no limiter can be added. It reports whether
 // this call was the first, and so the one that must call Shutdown.
 func (s *Syncer) Begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := !s.closing
-	s.closing = true
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	first := !s.registry.closing
+	s.registry.closing = true
 	return first
 }
 
@@ -157,24 +158,22 @@ func (s *Syncer) Shutdown(ctx context.Context, undone func()) error {
 	for _, l := range limiters {
 		l.stop()
 	}
-	_ = within(ctx, func() error { undone(); return nil })
+	_ = batch.Within(ctx, func() error { undone(); return nil })
 	err := flush(ctx, limiters)
-	s.stopOnce.Do(func() { close(s.stop) })
+	s.loop.stop()
 	err = firstError(err, s.settleDown(ctx))
 	for _, l := range limiters {
 		l.forget()
 	}
-	s.deadlines.stop()
+	s.expiry.stop()
 	return firstError(err, s.leave(ctx, limiters))
 }
 
 // settleDown waits for the loop, its background tasks and the calls under way.
 func (s *Syncer) settleDown(ctx context.Context) error {
-	return within(ctx, func() error {
-		s.tasks.Wait()
-		for _, l := range s.lanes {
-			<-l.dispatch.quiet()
-		}
+	return batch.Within(ctx, func() error {
+		s.loop.tasks.Wait()
+		s.batcher.Wait()
 		return nil
 	})
 }
@@ -182,33 +181,14 @@ func (s *Syncer) settleDown(ctx context.Context) error {
 // leave removes the registrations of limiters, unless the store is down: then
 // they lapse by themselves.
 func (s *Syncer) leave(ctx context.Context, limiters []*Limiter) error {
-	if len(limiters) == 0 || s.allDown() {
+	if len(limiters) == 0 || s.batcher.AllDown() {
 		return nil
 	}
-	names := make([]string, len(limiters))
-	for i, l := range limiters {
-		names[i] = l.name
-	}
-	err := within(ctx, func() error { return s.store.Leave(ctx, s.cfg.Member, names) })
+	err := batch.Within(ctx, func() error { return s.store.Leave(ctx, s.cfg.Member, names(limiters)) })
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("hybrid: leaving the fleet: %w", err)
 	}
 	return err
-}
-
-// within runs f and waits for it no longer than ctx, which f may ignore.
-func within(ctx context.Context, f func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // firstError returns the first error that is one.

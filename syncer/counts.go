@@ -80,26 +80,3 @@ func (c *Counts) operation(u *slice.Usage, g *slice.Grant) {
 		c.Rebuilt.Add(1)
 	}
 }
-
-// NodeCounts are what a node has done since it was made.
-type NodeCounts struct {
-	Calls        atomic.Uint64 // calls that carried settles, once they have ended or were given up
-	CallTime     *Histogram    // ns that each of them took, until then
-	BatchSize    *Histogram    // settles that each of them carried
-	MarkErrors   atomic.Uint64 // failed exchanges of scarcity marks
-	BreakerOpens atomic.Uint64
-}
-
-// Bounds of what is counted of calls: times in ns from what a store in the same rack
-// takes to what no request waits for, and every power of two of settles.
-var (
-	callTimes  = []int64{1e5, 25e4, 5e5, 1e6, 25e5, 5e6, 1e7, 2e7, 5e7, 1e8, 25e7, 5e8, 1e9, 2e9}
-	batchSizes = []int64{1, 2, 4, 8, 16, 32, 64}
-)
-
-// call counts a call that has ended, or was given up.
-func (c *NodeCounts) call(took int64, settles int) {
-	c.Calls.Add(1)
-	c.CallTime.observe(took)
-	c.BatchSize.observe(int64(settles))
-}

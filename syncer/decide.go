@@ -102,7 +102,7 @@ func (a *Account) admit(ctx context.Context, n, until, now int64, seen uint32) (
 // the request looked, and else admits from the floor.
 func (a *Account) admitHereLocked(t *key.Step, c *active, n int64, seen uint32) (Answer, bool) {
 	if c != nil && c.applied.Load() != seen {
-		if answer, ok := c.state.Local(t, n); ok {
+		if answer, ok := c.state.Recheck(t, n); ok {
 			return answer, true
 		}
 	}

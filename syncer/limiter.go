@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/fleet"
 	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 )
@@ -40,7 +41,7 @@ type Limiter struct {
 	// Read by requests, written by the user.
 	plan atomic.Pointer[Plan]
 
-	fleet   fleet
+	fleet   fleet.Fleet
 	outside outside // accounts without a place in the table that have something to tell
 	shared  shared
 
@@ -57,8 +58,7 @@ func (s *Syncer) newLimiter(cfg LimiterConfig) *Limiter {
 	l.end.done = make(chan struct{})
 	l.common.limiter = l
 	l.plan.Store(cfg.Plan)
-	l.fleet.s = s
-	l.fleet.history.Set(s.Now(), max(s.cfg.Servers, 1))
+	l.fleet.Init(cfg.Name, s.cfg.Member, s.cfg.Servers, s.Now())
 	return l
 }
 
@@ -124,6 +124,9 @@ func (l *Limiter) Name() string { return l.name }
 
 // Keys returns how many keys the limiter remembers.
 func (l *Limiter) Keys() int { return l.table.Len() }
+
+// Fleet returns the live nodes of the limiter as last heard; 0 before that.
+func (l *Limiter) Fleet() int { return l.fleet.Size() }
 
 // Known returns the limit of an account's key, and what the node knows of it. It
 // reads no clock but the one that ticks each SyncInterval, and takes no lock.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hybridlimit/hybrid/internal/key"
@@ -15,7 +16,9 @@ import (
 // refused although the tokens are out in other nodes' slices. A node publishes its
 // own and, if it holds slices, follows the others'.
 type reclaimer struct {
-	s *Syncer
+	s      *Syncer
+	clock  atomic.Int64  // µs, the clock of the part of the store that was heard last less the node's
+	errors atomic.Uint64 // failed exchanges
 
 	mu       sync.Mutex
 	requests []slice.Mark // to be published with the next tick
@@ -33,7 +36,7 @@ type reclaimer struct {
 // remembers the newest request that it has followed.
 func (r *reclaimer) overlap() int64 {
 	overlap := 100*time.Millisecond + 4*r.s.cfg.StoreTimeout
-	if len(r.s.lanes) > 1 {
+	if len(r.s.shards) > 1 {
 		overlap += time.Second
 	}
 	return int64(overlap / time.Microsecond)
@@ -53,20 +56,20 @@ func (r *reclaimer) request(a *Account, cost int64) {
 	}
 }
 
-// sync publishes this node's requests and, if it holds slices, follows the others'. It
+// exchange publishes this node's requests and, if it holds slices, follows the others'. It
 // blocks on the store and is called from one goroutine at a time.
-func (r *reclaimer) sync(ctx context.Context, holding bool) {
+func (r *reclaimer) exchange(ctx context.Context, holding bool) {
 	r.mu.Lock()
 	requests := r.requests
 	r.requests = nil
 	r.mu.Unlock()
-	clock := r.s.Now()/1000 + r.s.clock.Load()
+	clock := r.s.Now()/1000 + r.clock.Load()
 	for i := range requests {
 		requests[i].At = clock
 	}
 	if len(requests) > 0 {
 		if err := r.s.store.Mark(ctx, requests); err != nil {
-			r.s.Counts.MarkErrors.Add(1)
+			r.errors.Add(1)
 		}
 	}
 	if holding {
@@ -82,7 +85,7 @@ func (r *reclaimer) follow(ctx context.Context, clock int64) {
 	}
 	read, err := r.s.store.Marks(ctx, since, mostMarksRead)
 	if err != nil {
-		r.s.Counts.MarkErrors.Add(1)
+		r.errors.Add(1)
 		return
 	}
 	r.since, r.crowded = clock, len(read) == mostMarksRead
@@ -92,7 +95,7 @@ func (r *reclaimer) follow(ctx context.Context, clock int64) {
 			a.update(func(s *key.State, t *key.Step) { s.Release(t, m) })
 		}
 	}
-	r.s.nudge()
+	r.s.batcher.Flush()
 }
 
 // scarceID names an account among all limiters of the service; the length makes it

@@ -25,3 +25,31 @@ type Store interface {
 	// Marks returns at most so many marks made after since (µs of the store).
 	Marks(ctx context.Context, since int64, most int) ([]slice.Mark, error)
 }
+
+// Sharded is a Store of which parts may fail alone, such as the shards of a
+// cluster. A Store that is not Sharded is one part. None of its methods but Probe
+// may block.
+type Sharded interface {
+	// Lanes is how many parts there are, at least 1.
+	Lanes() int
+	// Lane is the part that an account is in, 0 to Lanes − 1. It may change.
+	Lane(account string) int
+	// FleetLane is the part that a limiter's registrations are in.
+	FleetLane(limiter string) int
+	// Probe fails unless the part would execute settles.
+	Probe(ctx context.Context, lane int) error
+}
+
+// whole is a Store in one part, of which nothing is known but that it is a Store.
+type whole struct{ store Store }
+
+func (whole) Lanes() int           { return 1 }
+func (whole) Lane(string) int      { return 0 }
+func (whole) FleetLane(string) int { return 0 }
+
+// Probe registers in a fleet that has no node.
+func (w whole) Probe(ctx context.Context, _ int) error {
+	f := &slice.Fleet{}
+	w.store.Heartbeat(ctx, "probe", time.Second, []*slice.Fleet{f})
+	return f.Err
+}

@@ -19,8 +19,8 @@ func (s *State) Take(t *Step, n int64) bool {
 	return ok
 }
 
-// Local decides a request from what may have arrived while it waited.
-func (s *State) Local(t *Step, n int64) (Answer, bool) {
+// Recheck decides a request from what may have arrived while it waited.
+func (s *State) Recheck(t *Step, n int64) (Answer, bool) {
 	if s.Take(t, n) {
 		return Answer{Allowed: true, Path: PathSlice}, true
 	}
@@ -153,7 +153,7 @@ func (s *State) serveWaiting(t *Step) {
 			continue
 		}
 		if w.Cost > 0 {
-			if a, ok := s.Local(t, w.Cost); ok {
+			if a, ok := s.Recheck(t, w.Cost); ok {
 				w.answer(a)
 				continue
 			}

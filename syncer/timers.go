@@ -9,72 +9,72 @@ import (
 	"github.com/hybridlimit/hybrid/internal/key"
 )
 
-// agenda is the accounts that need the loop's attention at some moment, the
-// earliest first. Lock order: Account.mu before agenda.mu.
-type agenda struct {
-	mu   sync.Mutex
-	heap dueHeap
-	next int64  // ns, when the loop wakes
-	wake func() // the loop sleeps too long
+// timerQueue is the accounts that need the loop's attention at some moment, the earliest
+// first. Lock order: Account.mu before timerQueue.mu.
+type timerQueue struct {
+	mu     sync.Mutex
+	heap   dueHeap
+	next   int64  // ns, when the loop wakes
+	wakeup func() // the loop sleeps too long
 }
 
 // set plans the next look at an account; due 0 is never. The caller holds the account's mu.
-func (g *agenda) set(a *Account, due int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.planLocked(a, due)
+func (q *timerQueue) set(a *Account, due int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.planLocked(a, due)
 }
 
 // ensure plans a look at an account, unless one is planned already. The caller
 // holds the account's mu.
-func (g *agenda) ensure(a *Account, due int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (q *timerQueue) ensure(a *Account, due int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if a.active.Load().slot < 0 {
-		g.planLocked(a, due)
+		q.planLocked(a, due)
 	}
 }
 
 // sooner plans a look at an account, unless an earlier one is planned: what is asked
 // for again and again must not put off itself. The caller holds the account's mu.
-func (g *agenda) sooner(a *Account, due int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (q *timerQueue) sooner(a *Account, due int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if c := a.active.Load(); c.slot < 0 || due < c.due {
-		g.planLocked(a, due)
+		q.planLocked(a, due)
 	}
 }
 
 // plan is set. The caller holds both locks.
-func (g *agenda) planLocked(a *Account, due int64) {
+func (q *timerQueue) planLocked(a *Account, due int64) {
 	a.active.Load().due = due
 	switch slot := a.active.Load().slot; {
 	case due == 0 && slot >= 0:
-		heap.Remove(&g.heap, slot)
+		heap.Remove(&q.heap, slot)
 	case due == 0:
 	case slot >= 0:
-		g.heap[slot].due = due
-		heap.Fix(&g.heap, slot)
+		q.heap[slot].due = due
+		heap.Fix(&q.heap, slot)
 	default:
-		heap.Push(&g.heap, item{due, a, a.active.Load()})
+		heap.Push(&q.heap, item{due, a, a.active.Load()})
 	}
-	if due != 0 && due < g.next {
-		g.next = due
-		g.wake()
+	if due != 0 && due < q.next {
+		q.next = due
+		q.wakeup()
 	}
 }
 
 // plan does what a step says of the timer.
-func (g *agenda) plan(a *Account, how key.Timer, due int64) {
+func (q *timerQueue) plan(a *Account, how key.Timer, due int64) {
 	switch how {
 	case key.SetTimer:
-		g.set(a, due)
+		q.set(a, due)
 	case key.TimerBy:
-		g.sooner(a, due)
+		q.sooner(a, due)
 	case key.EnsureTimer:
-		g.ensure(a, due)
+		q.ensure(a, due)
 	case key.StopTimer:
-		g.set(a, 0)
+		q.set(a, 0)
 	}
 }
 
@@ -82,30 +82,30 @@ func (g *agenda) plan(a *Account, how key.Timer, due int64) {
 const mostDue = 256
 
 // take removes and returns what is due, or a part of it, and when the next is.
-func (g *agenda) take(now int64) (due []*Account, next int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for len(g.heap) > 0 && g.heap[0].due <= now && len(due) < mostDue {
-		due = append(due, heap.Pop(&g.heap).(item).account)
+func (q *timerQueue) take(now int64) (due []*Account, next int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.heap) > 0 && q.heap[0].due <= now && len(due) < mostDue {
+		due = append(due, heap.Pop(&q.heap).(item).account)
 	}
-	g.next = math.MaxInt64
-	if len(g.heap) > 0 {
-		g.next = g.heap[0].due
+	q.next = math.MaxInt64
+	if len(q.heap) > 0 {
+		q.next = q.heap[0].due
 	}
-	return due, g.next
+	return due, q.next
 }
 
 // downtime is how long an account is left alone while the store is down: long
 // enough that looking at all of them takes little of a core.
-func (g *agenda) downtime() int64 {
+func (q *timerQueue) downtime() int64 {
 	const perAccount = int64(20 * time.Microsecond)
-	return max(int64(key.ProbeInterval), int64(g.len())*perAccount)
+	return max(int64(key.ProbeInterval), int64(q.len())*perAccount)
 }
 
-func (g *agenda) len() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.heap)
+func (q *timerQueue) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.heap)
 }
 
 type item struct {

@@ -1,20 +1,21 @@
-package syncer
+package batch
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// breaker tells whether it makes sense to wait for the store. It opens when at
-// least three calls have failed, the first of them made twice the time ago that
-// a call may wait, and none has succeeded since; or when more than ten calls, and
-// one in twenty, of the running second took longer than that time: such a store
-// turns every wait into a failure. While it is open nobody waits; the syncer alone
-// probes, and the first answer in time closes it. One that opens again soon
-// after it closed stays open for longer each time: a store that answers probes and
-// little else must not turn all the time.
-type breaker struct {
+// Breaker tells whether it makes sense to wait for a part of the store. It opens when at
+// least three calls have failed, the first of them made twice the time ago that a call
+// may wait, and none has succeeded since; or when more than ten calls, and one in
+// twenty, of the running second took longer than that time: such a store turns every
+// wait into a failure. While it is open no request waits; the node alone probes, and the
+// first answer in time closes it. One that opens again soon after it closed stays open
+// for longer each time: a store that answers probes and little else must not make it
+// open and close all the time.
+type Breaker struct {
 	timeout int64 // ns, StoreTimeout
 	changed func(open bool, cause error)
 
@@ -40,8 +41,8 @@ const (
 	longestHold   = int64(time.Second)
 )
 
-// succeeded records a call that was answered after took ns.
-func (b *breaker) succeeded(now, took int64) {
+// Succeeded records a call that was answered after took ns.
+func (b *Breaker) Succeeded(now, took int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if took > b.timeout {
@@ -54,8 +55,8 @@ func (b *breaker) succeeded(now, took int64) {
 	}
 }
 
-// failing records a call that failed, or that a caller stopped waiting for.
-func (b *breaker) failing(now int64, err error) {
+// Failing records a call that failed, or that a caller stopped waiting for.
+func (b *Breaker) Failing(now int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failed == 0 {
@@ -66,13 +67,13 @@ func (b *breaker) failing(now int64, err error) {
 		b.cause = err
 	}
 	if b.failed >= leastFailures && now-b.failedAt >= 2*b.timeout {
-		b.turn(true, now, firstError(b.cause, err))
+		b.turn(true, now, cmp.Or(b.cause, err))
 	}
 }
 
 // count keeps the number of slow calls of the running second and judges a
 // second when it is over; it reports whether that opened it. The caller holds mu.
-func (b *breaker) count(now int64, slow bool) (opened bool) {
+func (b *Breaker) count(now int64, slow bool) (opened bool) {
 	if s := now / int64(time.Second); s != b.second {
 		b.second, b.calls, b.slow = s, 0, 0
 	}
@@ -89,7 +90,7 @@ func (b *breaker) count(now int64, slow bool) (opened bool) {
 
 // turn sets the state and reports a change, once. The caller holds mu; changed
 // only hands the event on.
-func (b *breaker) turn(open bool, now int64, cause error) {
+func (b *Breaker) turn(open bool, now int64, cause error) {
 	if b.open.Load() == open {
 		return
 	}
