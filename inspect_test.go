@@ -66,7 +66,7 @@ func TestInspectTellsWhatTheNodeKnows(t *testing.T) {
 		if s.DeniedCost != 1 || s.DeniedFor <= 0 || s.DeniedFor > 10*time.Second || !s.Paced || s.DenialRate < 3 || s.NextAsk <= 0 {
 			t.Errorf("a key that is used up: %+v", s)
 		}
-		if !strings.HasPrefix(s.Why, "Denied: the key is used up") {
+		if !strings.HasPrefix(s.Why, "Denied: ") || !strings.Contains(s.Why, "in slices of other servers, which use them, or return them within two minutes") {
 			t.Errorf("why: %s", s.Why)
 		}
 		if s.ToldFree > 600 || s.ToldFull < 80*time.Second || s.ToldFull > 110*time.Second {

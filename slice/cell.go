@@ -49,17 +49,17 @@ func (c *Cell) Take(n int64, dead *Watermark) (left int64, ok bool) {
 }
 
 // TakeUpTo takes at most n tokens, for a use that was not asked for, and returns how
-// many. It is no request: its size says nothing about what requests cost.
-func (c *Cell) TakeUpTo(n int64, dead *Watermark) (taken int64) {
+// many, and what is left. It is no request: its size says nothing about what requests cost.
+func (c *Cell) TakeUpTo(n int64, dead *Watermark) (taken, left int64) {
 	for {
 		w := c.word.Load()
 		expiry, tokens := unpack(w)
 		if !expiry.After(dead.Now()) {
-			return 0
+			return 0, 0
 		}
 		taken = min(n, tokens)
 		if c.word.CompareAndSwap(w, w-uint64(taken)) {
-			return taken
+			return taken, tokens - taken
 		}
 	}
 }

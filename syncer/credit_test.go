@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -35,7 +36,7 @@ func someTraffic(t *rapid.T) traffic {
 	tr := traffic{
 		rule:      bucket(rapid.SampledFrom([]int64{1, 3, 20, 100, 1000, 100_000}).Draw(t, "burst"), period),
 		dial:      rapid.SampledFrom([]Dial{exactly, strict, {Over: 0.1, Slices: true}, {Over: 0.1, Under: 0.2, Slices: true}}).Draw(t, "dial"),
-		policy:    rapid.SampledFrom([]Policy{FailLocal, FailOpen, FailClosed}).Draw(t, "policy"),
+		policy:    rapid.SampledFrom([]Policy{key.FailLocal, key.FailOpen, key.FailClosed}).Draw(t, "policy"),
 		latency:   time.Duration(rapid.SampledFrom([]int{0, 500, 5000, 30_000}).Draw(t, "latency µs")) * time.Microsecond,
 		faults:    rapid.SampledFrom([]float64{0, 0, 0.05, 0.5}).Draw(t, "faults"),
 		costs:     rapid.SampledFrom([]int64{1, 1, 2, 10}).Draw(t, "costs"),
@@ -72,6 +73,7 @@ func (tr traffic) run(t *testing.T) (o outcome) {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		for i, w := range nodes {
+			w.lossy = true
 			l := w.add(LimiterConfig{Name: "l", Plan: NewPlan(tr.rule, tr.dial), Policy: tr.policy})
 			for j := range tr.parallel {
 				random := rand.New(rand.NewPCG(tr.seed, uint64(10*i+j)))
@@ -93,7 +95,7 @@ func (tr traffic) run(t *testing.T) (o outcome) {
 		for _, w := range nodes {
 			// A denial, or a debt of the fallback bucket, may last for the
 			// time that the limit takes to fill.
-			if n := w.agenda.len(); n > 0 && float64(tr.rule.Burst)/tr.rule.Rate <= 60e6 {
+			if n := w.timers.len(); n > 0 && float64(tr.rule.Burst)/tr.rule.Rate <= 60e6 {
 				o.problems = append(o.problems, "an account never leaves the agenda")
 			}
 		}

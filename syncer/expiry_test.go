@@ -9,13 +9,13 @@ import (
 	"github.com/hybridlimit/hybrid/slice"
 )
 
-// clockwork is deadlines in virtual time, on a clock that starts at some age.
-func clockwork(t *testing.T, age time.Duration, tell func(d *deadlines, dead *slice.Watermark)) {
+// clockwork is expiryTimer in virtual time, on a clock that starts at some age.
+func clockwork(t *testing.T, age time.Duration, tell func(d *expiryTimer, dead *slice.Watermark)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().Add(-age)
 		dead := new(slice.Watermark)
-		d := &deadlines{dead: dead, now: func() int64 { return int64(time.Since(start)) }}
+		d := &expiryTimer{expiredUpTo: dead, now: func() int64 { return int64(time.Since(start)) }}
 		tell(d, dead)
 		d.stop()
 	})
@@ -23,14 +23,14 @@ func clockwork(t *testing.T, age time.Duration, tell func(d *deadlines, dead *sl
 
 func tick(d time.Duration) slice.Tick { return slice.TickAt(int64(d)) }
 
-func waiting(d *deadlines) int {
+func waiting(d *expiryTimer) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.pending)
 }
 
 func TestTheWatermarkPassesInTime(t *testing.T) {
-	clockwork(t, 3*time.Millisecond, func(d *deadlines, dead *slice.Watermark) {
+	clockwork(t, 3*time.Millisecond, func(d *expiryTimer, dead *slice.Watermark) {
 		d.add(tick(50 * time.Millisecond))
 		time.Sleep(46 * time.Millisecond) // the clock shows 49 ms
 		synctest.Wait()
@@ -47,12 +47,12 @@ func TestTheWatermarkPassesInTime(t *testing.T) {
 
 // Many leases end in the same 10 ms: one deadline serves them all.
 func TestLeasesShareATick(t *testing.T) {
-	clockwork(t, 0, func(d *deadlines, dead *slice.Watermark) {
+	clockwork(t, 0, func(d *expiryTimer, dead *slice.Watermark) {
 		for ms := range 20 {
 			d.add(tick(time.Duration(50+ms) * time.Millisecond))
 		}
 		if waiting(d) != 2 {
-			t.Errorf("%d deadlines in 20 ms", waiting(d))
+			t.Errorf("%d expiryTimer in 20 ms", waiting(d))
 		}
 		time.Sleep(60 * time.Millisecond)
 		synctest.Wait()
@@ -64,7 +64,7 @@ func TestLeasesShareATick(t *testing.T) {
 
 // An earlier deadline that is registered later moves the timer forward.
 func TestALaterDeadlineDoesNotHideAnEarlierOne(t *testing.T) {
-	clockwork(t, 0, func(d *deadlines, dead *slice.Watermark) {
+	clockwork(t, 0, func(d *expiryTimer, dead *slice.Watermark) {
 		d.add(tick(time.Hour))
 		d.add(tick(time.Second))
 		d.add(tick(time.Minute))
@@ -81,7 +81,7 @@ func TestALaterDeadlineDoesNotHideAnEarlierOne(t *testing.T) {
 // A reply may come when its lease is over: the watermark passes before add
 // returns, because the cell can be taken from right after it.
 func TestADeadlineOfThePastPassesAtOnce(t *testing.T) {
-	clockwork(t, time.Second, func(d *deadlines, dead *slice.Watermark) {
+	clockwork(t, time.Second, func(d *expiryTimer, dead *slice.Watermark) {
 		d.add(tick(990 * time.Millisecond))
 		if dead.Now() != 99 {
 			t.Errorf("the watermark is %d, want 99", dead.Now())
@@ -97,7 +97,7 @@ func TestADeadlineOfThePastPassesAtOnce(t *testing.T) {
 }
 
 func TestStoppedDeadlinesAreSilent(t *testing.T) {
-	clockwork(t, 0, func(d *deadlines, dead *slice.Watermark) {
+	clockwork(t, 0, func(d *expiryTimer, dead *slice.Watermark) {
 		d.add(tick(time.Second))
 		d.stop()
 		d.add(tick(2 * time.Second))
@@ -112,7 +112,7 @@ func TestStoppedDeadlinesAreSilent(t *testing.T) {
 // After 248 days the ticks wrap; order is kept.
 func TestDeadlinesAcrossTheWrap(t *testing.T) {
 	age := time.Duration(1<<32-10) * slice.TickLength
-	clockwork(t, age, func(d *deadlines, dead *slice.Watermark) {
+	clockwork(t, age, func(d *expiryTimer, dead *slice.Watermark) {
 		for quarter := range slice.Tick(4) {
 			dead.Pass(quarter << 30) // as old leases have left it
 		}
@@ -132,7 +132,7 @@ func TestDeadlinesAcrossTheWrap(t *testing.T) {
 // Whatever is registered when: at every moment the watermark is the newest
 // deadline that is over.
 func TestTheWatermarkIsTheNewestDeadline(t *testing.T) {
-	clockwork(t, 0, func(d *deadlines, dead *slice.Watermark) {
+	clockwork(t, 0, func(d *expiryTimer, dead *slice.Watermark) {
 		random := rand.New(rand.NewPCG(1, 2))
 		var all []slice.Tick
 		for range 2000 {

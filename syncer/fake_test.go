@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/fleet"
 	"github.com/hybridlimit/hybrid/internal/ledger"
 	"github.com/hybridlimit/hybrid/slice"
 )
@@ -200,7 +201,7 @@ func (f *fake) last() slice.Settle {
 
 // join registers another node, once.
 func (f *fake) join(limiter, member string) {
-	f.Store.Heartbeat(context.Background(), member, memberTTL, []*slice.Fleet{{Limiter: limiter}})
+	f.Store.Heartbeat(context.Background(), member, fleet.TTL, []*slice.Fleet{{Limiter: limiter}})
 }
 
 // settleAs executes a settle of somebody else.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -28,7 +29,7 @@ func outage(t *testing.T, servers int, tell func(t *testing.T, w *world)) {
 func (w *world) down() {
 	w.t.Helper()
 	w.store.fail(slice.NotRun)
-	l := w.add(LimiterConfig{Name: "probe", Plan: NewPlan(bucket(100, time.Second), exactly), Policy: FailClosed})
+	l := w.add(LimiterConfig{Name: "probe", Plan: NewPlan(bucket(100, time.Second), exactly), Policy: key.FailClosed})
 	for range 100 {
 		if allow(l, "k", 1); w.Down() {
 			return
@@ -193,12 +194,12 @@ func TestFailLocalWithoutAFleet(t *testing.T) {
 func TestFailOpenAndFailClosed(t *testing.T) {
 	outage(t, 4, func(t *testing.T, w *world) {
 		plan := NewPlan(bucket(100, 10*time.Second), strict)
-		open := w.add(LimiterConfig{Name: "open", Plan: plan, Policy: FailOpen})
-		closed := w.add(LimiterConfig{Name: "closed", Plan: plan, Policy: FailClosed})
+		open := w.add(LimiterConfig{Name: "open", Plan: plan, Policy: key.FailOpen})
+		closed := w.add(LimiterConfig{Name: "closed", Plan: plan, Policy: key.FailClosed})
 		w.down()
 		equal(t, "open", count(open, "k", 500), 500)
 		equal(t, "closed", count(closed, "k", 500), 0)
-		equal(t, "closed tells", allow(closed, "k", 1).retry, ProbeInterval)
+		equal(t, "closed tells", allow(closed, "k", 1).retry, key.ProbeInterval)
 		w.store.fail(slice.Ran)
 		time.Sleep(3 * time.Second)
 		// Of the 500 the share is charged: 25, of which 10 per second drained.
@@ -282,7 +283,7 @@ func TestNobodyWaitsInAnOutage(t *testing.T) {
 		if n := w.store.beaten() - beats; n < 45 || n > 100 {
 			t.Errorf("%d probes in 100 ticks", n)
 		}
-		equal(t, "opened", w.Counts.BreakerOpens.Load(), 1)
+		equal(t, "opened", w.Calls().BreakerOpens.Load(), 1)
 		w.store.fail(slice.Ran)
 		time.Sleep(250 * time.Millisecond)
 		equal(t, "down", w.Down(), false)
@@ -310,7 +311,7 @@ func TestAPauseOfAnIdleNode(t *testing.T) {
 		c.wg.Wait()
 		w.store.onCall(nil)
 		time.Sleep(time.Second)
-		equal(t, "opened", w.Counts.BreakerOpens.Load(), 0)
+		equal(t, "opened", w.Calls().BreakerOpens.Load(), 0)
 	})
 }
 
@@ -321,9 +322,9 @@ func TestAFallbackIsRefunded(t *testing.T) {
 		w.down()
 		equal(t, "admitted", count(l, "k", 100), 50)
 		a, _ := l.Load("k")
-		equal(t, "refunded", a.PutBackFallback(10), true)
+		equal(t, "refunded", a.Undo(10, byPolicy, w.Now()), true)
 		equal(t, "admitted again", count(l, "k", 100), 10)
-		a.PutBackFallback(50)
+		a.Undo(50, byPolicy, w.Now())
 		w.store.fail(slice.Ran)
 		time.Sleep(3 * time.Second)
 		used, _ := w.store.state("l/k", l.Plan().Rule)

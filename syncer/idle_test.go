@@ -7,11 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/fleet"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
-// fleet is several nodes on one store, each with a limiter.
-func fleet(t *testing.T, nodes int, rule slice.Rule, test func(store *fake, all []*Limiter)) {
+// nodes is several nodes on one store, each with a limiter.
+func onNodes(t *testing.T, nodes int, rule slice.Rule, test func(store *fake, all []*Limiter)) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFake(t)
 		store.shared = true
@@ -23,7 +24,7 @@ func fleet(t *testing.T, nodes int, rule slice.Rule, test func(store *fake, all 
 			worlds = append(worlds, w)
 			all = append(all, w.add(LimiterConfig{Name: "l", Plan: NewPlan(rule, strict)}))
 		}
-		time.Sleep(memberTTL + time.Second)
+		time.Sleep(fleet.TTL + time.Second)
 		test(store, all)
 		for _, w := range worlds {
 			w.end()
@@ -35,7 +36,7 @@ func fleet(t *testing.T, nodes int, rule slice.Rule, test func(store *fake, all 
 // what idle slices hold is called back, though it is little.
 func TestABigCostIsNotLockedOut(t *testing.T) {
 	rule := bucket(1000, 20*time.Second)
-	fleet(t, 20, rule, func(store *fake, all []*Limiter) {
+	onNodes(t, 20, rule, func(store *fake, all []*Limiter) {
 		for _, l := range all[1:] {
 			for range 5 {
 				allow(l, "k", 1)
@@ -64,7 +65,7 @@ func TestABigCostIsNotLockedOut(t *testing.T) {
 func TestTheLastTokenGoesBack(t *testing.T) {
 	for phase := range 50 {
 		rule := bucket(1, time.Second)
-		fleet(t, 1, rule, func(store *fake, all []*Limiter) {
+		onNodes(t, 1, rule, func(store *fake, all []*Limiter) {
 			flood(all[0], "k", 1, 50*time.Millisecond, 20*time.Second+time.Duration(phase)*13*time.Millisecond)
 			time.Sleep(3 * time.Second)
 			if _, lent := store.state("l/k", rule); lent != 0 {
@@ -100,17 +101,17 @@ func TestIdleSlicesAreLeftAlone(t *testing.T) {
 			allow(l, "k", 1)
 			time.Sleep(10 * time.Millisecond)
 		}
-		if !peek(l, "k").lease.Holds() {
+		if peek(l, "k").SliceEnds == 0 {
 			t.Fatal("no slice")
 		}
 		time.Sleep(2 * time.Second)
-		if c := peek(l, "k"); !c.lease.Holds() || time.Duration(c.due-w.Now()) < 30*time.Second {
-			t.Errorf("holds %t, looked at in %v", c.lease.Holds(), time.Duration(c.due-w.Now()))
+		if c := peek(l, "k"); c.SliceEnds == 0 || c.NextLook < 30*time.Second {
+			t.Errorf("a lease for %v, looked at in %v", c.SliceEnds, c.NextLook)
 		}
 		time.Sleep(2 * time.Minute)
 		if c := peek(l, "k"); c != nil {
 			t.Errorf("two epochs later there is still %+v", *c)
 		}
-		equal(t, "accounts on the agenda", w.agenda.len(), 0)
+		equal(t, "accounts on the agenda", w.timers.len(), 0)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -62,7 +63,7 @@ func onHalves(t *testing.T, tell func(w *world, h *halves, l *Limiter)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &halves{fake: newFake(t)}
 		w := newWorld(t, h.fake, func(c *Config) { c.Store = h })
-		tell(w, h, w.add(LimiterConfig{Name: "l", Plan: NewPlan(bucket(1000, time.Hour), exactly), Policy: FailClosed}))
+		tell(w, h, w.add(LimiterConfig{Name: "l", Plan: NewPlan(bucket(1000, time.Hour), exactly), Policy: key.FailClosed}))
 		w.end()
 	})
 }
@@ -85,7 +86,7 @@ func TestAPartThatHangsIsNobodyElsesMatter(t *testing.T) {
 		}
 		w.must("a key of the part that hangs", allow(l, "b", 1), false, byPolicy)
 		equal(w.t, "a part is down", w.Down(), true)
-		equal(w.t, "all is down", w.allDown(), false)
+		equal(w.t, "all is down", w.batcher.AllDown(), false)
 		h.gone.Store(false)
 		time.Sleep(2 * w.cfg.SyncInterval)
 		equal(w.t, "a part is down", w.Down(), false)
@@ -113,16 +114,16 @@ func TestPartsAreOneOutage(t *testing.T) {
 		ask("b")
 		w.store.fail(slice.NotRun)
 		ask("a")
-		equal(w.t, "all is down", w.allDown(), true)
+		equal(w.t, "all is down", w.batcher.AllDown(), true)
 		w.store.fail(slice.Ran)
 		time.Sleep(time.Second)
-		equal(w.t, "all is down", w.allDown(), false)
+		equal(w.t, "all is down", w.batcher.AllDown(), false)
 		equal(w.t, "a part is down", w.Down(), true)
 		h.gone.Store(false)
 		time.Sleep(time.Second)
 		if changes := w.changes(); !slices.Equal(changes, []bool{true, false}) {
 			w.t.Errorf("changes %v", changes)
 		}
-		equal(w.t, "outages", w.Counts.BreakerOpens.Load(), 1)
+		equal(w.t, "outages", w.Calls().BreakerOpens.Load(), 1)
 	})
 }

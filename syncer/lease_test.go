@@ -58,36 +58,6 @@ func TestASliceInUseIsRenewed(t *testing.T) {
 	})
 }
 
-// Where no request has paid for a renewal or a return, the lease runs out: the
-// node stops in time, and the store is told nothing.
-func TestAnUnpaidLeaseLapses(t *testing.T) {
-	story(t, func(t *testing.T, w *world) {
-		rule := bucket(60_000, time.Minute)
-		l := w.limiter(rule, strict)
-		a := hold(t, l, "k")
-		a.mu.Lock()
-		a.contact().credit = 0
-		a.contact().counted = a.contact().lease.Unreported(&a.Cell)
-		a.mu.Unlock()
-		granted := time.Now()
-		before := w.store.opsOf("l/k")
-		for held(a) > 0 {
-			time.Sleep(10 * time.Millisecond)
-			synctest.Wait()
-		}
-		life := time.Since(granted)
-		end := granted.Truncate(time.Minute).Add(2 * time.Minute).Sub(granted)
-		if early := end - life; early < 2*time.Second || early > 3*time.Second {
-			t.Errorf("the slice ended %v before its lease in the store", early)
-		}
-		time.Sleep(time.Minute)
-		equal(t, "operations", w.store.opsOf("l/k"), before)
-		equal(t, "tokens left", a.Cell.Tokens(), 0)
-		w.atRest(t)
-		w.must("the next request", allow(l, "k", 1), true, byStore)
-	})
-}
-
 // The slice of a window ends with it, a guard before the store's window does.
 func TestASliceEndsWithItsWindow(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -67,7 +68,7 @@ func TestASweptAccountLeavesTheAskingToTheNext(t *testing.T) {
 		time.Sleep(w.cfg.SyncInterval / 2) // the node's own sweeps find nothing due
 		a := l.Account("k", "k")
 		time.Sleep(w.cfg.SyncInterval)
-		a.Replan(w.Now())
+		a.RefreshPlan(w.Now())
 		if a.Retire(false) {
 			t.Fatal("retired with a limit that was asked for just now")
 		}
@@ -76,7 +77,7 @@ func TestASweptAccountLeavesTheAskingToTheNext(t *testing.T) {
 			t.Fatal("not retired")
 		}
 		a.Unlink()
-		a.Replan(w.Now())
+		a.RefreshPlan(w.Now())
 		l.Account("k", "k")
 		equal(t, "calls", calls.calls["k"], 3)
 		equal(t, "between two", calls.least, w.cfg.SyncInterval)
@@ -188,7 +189,7 @@ func TestALimitOfNothing(t *testing.T) {
 func TestALimitOfNothingDuringASettle(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		w.store.slow(5 * time.Millisecond)
-		l := w.add(LimiterConfig{Name: "l", Plan: NewPlan(bucket(60_000, time.Minute), strict), Policy: FailOpen})
+		l := w.add(LimiterConfig{Name: "l", Plan: NewPlan(bucket(60_000, time.Minute), strict), Policy: key.FailOpen})
 		hold(t, l, "k")
 		a, _ := l.Load("k")
 		a.Cell.Take(held(a), &w.Dead)

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hybridlimit/hybrid/slice"
+	"github.com/hybridlimit/hybrid/internal/fleet"
 )
 
 var floored = Dial{Over: 0.5, Slices: true}
@@ -16,14 +16,14 @@ var floored = Dial{Over: 0.5, Slices: true}
 func TestTheFleetIsCounted(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		l := w.limiter(bucket(100, time.Second), strict)
-		equal(t, "before the first heartbeat", l.history.M(), 1)
+		equal(t, "before the first heartbeat", l.fleet.History().M(), 1)
 		w.store.join("l", "other")
 		time.Sleep(1500 * time.Millisecond)
-		equal(t, "with another", l.history.M(), 2)
-		time.Sleep(memberTTL - 1500*time.Millisecond)
-		equal(t, "while its registration lasts", l.history.M(), 2)
+		equal(t, "with another", l.fleet.History().M(), 2)
+		time.Sleep(fleet.TTL - 1500*time.Millisecond)
+		equal(t, "while its registration lasts", l.fleet.History().M(), 2)
 		time.Sleep(2 * time.Second)
-		equal(t, "afterwards", l.history.M(), 1)
+		equal(t, "afterwards", l.fleet.History().M(), 1)
 	})
 }
 
@@ -31,16 +31,16 @@ func TestServersIsTheLeast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newFake(t), func(c *Config) { c.Servers = 3 })
 		l := w.limiter(bucket(100, time.Second), strict)
-		equal(t, "at once", l.history.M(), 3)
+		equal(t, "at once", l.fleet.History().M(), 3)
 		equal(t, "as heard", l.Fleet(), 0)
 		time.Sleep(2 * time.Second)
-		equal(t, "alone", l.history.M(), 3)
+		equal(t, "alone", l.fleet.History().M(), 3)
 		equal(t, "as heard", l.Fleet(), 1)
 		for _, m := range []string{"a", "b", "c"} {
 			w.store.join("l", m)
 		}
 		time.Sleep(2 * time.Second)
-		equal(t, "with three others", l.history.M(), 4)
+		equal(t, "with three others", l.fleet.History().M(), 4)
 		equal(t, "as heard", l.Fleet(), 4)
 		w.end()
 	})
@@ -84,7 +84,7 @@ func floorOf(l *Limiter, key string) (n int) {
 	for {
 		a := l.Account(key, key)
 		switch {
-		case a.TakeFloor(1, l.s.Now()):
+		case takeFloor(a, 1):
 			n++
 		case !retired(a):
 			return n
@@ -92,10 +92,20 @@ func floorOf(l *Limiter, key string) (n int) {
 	}
 }
 
+// takeFloor takes from the floor of an account in use.
+func takeFloor(a *Account, n int64) bool {
+	a.lock()
+	defer a.unlock()
+	t := a.stepLocked(a.limiter().s.Now())
+	ok := t.TakeFloor(stateOf(a.active.Load()), n)
+	a.finishLocked(&t)
+	return ok
+}
+
 func retired(a *Account) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.dead
+	return a.Known.Retired
 }
 
 // A node that cannot renew its registration stops using floors before the
@@ -107,7 +117,7 @@ func TestALapsedRegistrationHasNoFloor(t *testing.T) {
 		equal(t, "before", floorOf(l, "a"), 50)
 		w.store.set(func() { w.store.beat = func() error { return errors.New("no such command") } })
 		gone := w.Now()
-		for l.floorOpen(w.Now()) {
+		for l.fleet.FloorOpen(w.Now()) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if took := time.Duration(w.Now() - gone); took < 2500*time.Millisecond || took > 4*time.Second {
@@ -118,7 +128,7 @@ func TestALapsedRegistrationHasNoFloor(t *testing.T) {
 		time.Sleep(1300 * time.Millisecond)
 		joined := w.Now()
 		equal(t, "just after rejoining", floorOf(l, "b"), 0)
-		for !l.floorOpen(w.Now()) {
+		for !l.fleet.FloorOpen(w.Now()) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if took := time.Duration(w.Now() - joined); took < 3600*time.Millisecond || took > 5*time.Second {
@@ -137,10 +147,10 @@ func TestALapsedRegistrationHasNoFloor(t *testing.T) {
 func TestALapsedFloorIsEmptyWhoeverLooksFirst(t *testing.T) {
 	looks := map[string]func(l *Limiter, a *Account, now int64){
 		"settle": func(l *Limiter, a *Account, now int64) {
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.inContact(now)
-			a.charge(&slice.Usage{}, a.Plan(), now)
+			a.lock()
+			defer a.unlock()
+			t := a.stepLocked(now)
+			a.stateLocked(&t).state.Compose(&t)
 		},
 		"sweep": func(_ *Limiter, a *Account, _ int64) { a.Retire(false) },
 	}
@@ -150,12 +160,12 @@ func TestALapsedFloorIsEmptyWhoeverLooksFirst(t *testing.T) {
 			time.Sleep(1100 * time.Second)
 			a := l.Account("k", "k")
 			for range 10 {
-				a.TakeFloor(1, w.Now())
+				takeFloor(a, 1)
 			}
 			w.store.set(func() { w.store.beat = func() error { return errors.New("no such command") } })
 			time.Sleep(15 * time.Second)
 			w.store.set(func() { w.store.beat = nil })
-			for !l.floorOpen(w.Now()) {
+			for !l.fleet.FloorOpen(w.Now()) {
 				look(l, a, w.Now())
 				time.Sleep(10 * time.Millisecond)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hybridlimit/hybrid/internal/key"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -29,7 +30,7 @@ func (w *world) heal() {
 func TestALimitLoweredInAnOutage(t *testing.T) {
 	for _, lowered := range []slice.Rule{{}, bucket(1, time.Minute)} {
 		outage(t, 1, func(t *testing.T, w *world) {
-			l := w.add(LimiterConfig{Name: "l", Plan: NewPlan(bucket(100_000, time.Minute), strict), Policy: FailClosed})
+			l := w.add(LimiterConfig{Name: "l", Plan: NewPlan(bucket(100_000, time.Minute), strict), Policy: key.FailClosed})
 			flood(l, "k", 1, time.Millisecond, 4*time.Second)
 			a, _ := l.Load("k")
 			if a.Cell.Tokens() < 100 {
@@ -91,7 +92,7 @@ func TestRefundsInAnOutageCreditNothing(t *testing.T) {
 		}
 		w := newWorld(t, store, nil)
 		rule := bucket(1000, 1000*time.Hour)
-		l := w.add(LimiterConfig{Name: "l", Plan: NewPlan(rule, exactly), Policy: FailOpen})
+		l := w.add(LimiterConfig{Name: "l", Plan: NewPlan(rule, exactly), Policy: key.FailOpen})
 		time.Sleep(time.Second)
 		store.use("l/k", rule, 1000)
 		w.down()
@@ -119,14 +120,14 @@ func sum(m map[path]int) (n int) {
 // Requests wait for the agenda's lock, and probes for the loop: neither must
 // wait for a million keys.
 func TestAManyKeysAgendaIsTakenInParts(t *testing.T) {
-	g := agenda{wake: func() {}}
+	g := timerQueue{wakeup: func() {}}
 	for i := range 1000 {
 		g.set(someAccounts(1)[0], int64(i+1))
 	}
 	due, next := g.take(2000)
 	equal(t, "taken at once", len(due), mostDue)
 	equal(t, "next", next, mostDue+1)
-	equal(t, "looks at 744 accounts, every", time.Duration(g.downtime()), ProbeInterval)
+	equal(t, "looks at 744 accounts, every", time.Duration(g.downtime()), key.ProbeInterval)
 	for i := range 200_000 {
 		g.set(someAccounts(1)[0], int64(i+1))
 	}

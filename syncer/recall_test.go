@@ -1,7 +1,6 @@
 package syncer
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -59,50 +58,6 @@ func TestAFullAccountIsNotScarce(t *testing.T) {
 	})
 }
 
-// yields is how many of the 100 tokens of a slice are left after another node
-// was refused a cost, on a node that uses about 12 per pacing period.
-func yields(t *testing.T, cost int64) (left int64, recalled uint64) {
-	story(t, func(t *testing.T, w *world) {
-		rule := bucket(60_000, time.Minute)
-		l := w.limiter(rule, strict)
-		a := hold(t, l, "k")
-		flood(l, "k", 1, 5*time.Millisecond, 5*time.Second)
-		for busy(a) || held(a) < 100 {
-			allow(l, "k", 1)
-			time.Sleep(5 * time.Millisecond)
-		}
-		a.mu.Lock()
-		a.contact().demand = demand{count: 4 * 15, at: w.Now()} // 4 per s over 15 s
-		a.contact().credit = 10
-		a.mu.Unlock()
-		for held(a) > 100 {
-			a.Cell.Take(1, &w.Dead)
-		}
-		a.mu.Lock()
-		a.contact().counted = a.contact().lease.Unreported(&a.Cell)
-		a.mu.Unlock()
-		now := time.Now().UnixMicro()
-		_ = w.store.Mark(context.Background(), []slice.Mark{
-			{Account: "1:l:no such key", Cost: 1, At: now}, {Account: "9:l:k", Cost: 1, At: now},
-			{Account: "nonsense", Cost: 1, At: now}, {Account: "1:l:k", Cost: cost, At: now},
-		})
-		time.Sleep(150 * time.Millisecond)
-		left, recalled = held(a), l.Counts.Recalled.Load()
-	})
-	return left, recalled
-}
-
-func TestAHolderYields(t *testing.T) {
-	left, recalled := yields(t, 50)
-	if left < 14 || left > 17 || recalled != uint64(100-left) {
-		t.Errorf("%d left, %d recalled: a holder keeps what it uses in a pacing period of 3 s", left, recalled)
-	}
-	left, recalled = yields(t, 90)
-	if left != 0 || recalled != 100 {
-		t.Errorf("%d left, %d recalled: if the rest is below the refused cost, all goes", left, recalled)
-	}
-}
-
 // Two nodes on one window: what the first hoards reaches the second, and the
 // window is used up.
 func TestRecallUsesTheWindowUp(t *testing.T) {
@@ -132,7 +87,7 @@ func TestPollsAndTheirErrors(t *testing.T) {
 		w.store.set(func() { w.store.markErr = errors.New("no such command") })
 		hold(t, l, "k")
 		time.Sleep(time.Second)
-		if n := w.Counts.MarkErrors.Load(); n < 5 || w.Down() {
+		if n := w.ExchangeErrors(); n < 5 || w.Down() {
 			t.Errorf("%d errors, down %t", n, w.Down())
 		}
 		w.store.set(func() { w.store.markErr = nil })

@@ -57,7 +57,7 @@ func endAtAnyMoment(t *testing.T, seed uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	w.Begin()
-	if err := w.Shutdown(ctx); err != nil {
+	if err := w.Shutdown(ctx, func() {}); err != nil {
 		t.Errorf("seed %d: %v", seed, err)
 	}
 	wg.Wait()

@@ -12,6 +12,6 @@ func TestAnAccountIsSmall(t *testing.T) {
 		t.Skip("pointers are smaller here")
 	}
 	equal(t, "bytes of an account", unsafe.Sizeof(Account{}), 96)
-	equal(t, "bytes of a contact, for which the allocator takes as many", unsafe.Sizeof(contact{}), 352)
-	equal(t, "bytes that the slice path reads", unsafe.Offsetof(Account{}.seat), 32)
+	equal(t, "bytes of an active state, for which the allocator takes as many", unsafe.Sizeof(active{}), 384)
+	equal(t, "bytes that the slice path reads", unsafe.Offsetof(Account{}.binding), 32)
 }

@@ -16,20 +16,20 @@ import (
 func someAccounts(n int) []*Account {
 	accounts := make([]*Account, n)
 	for i := range accounts {
-		accounts[i] = &Account{key: fmt.Sprint(i)}
-		accounts[i].inContact(0)
+		accounts[i] = &Account{name: fmt.Sprint(i)}
+		accounts[i].active.Store(&active{slot: -1})
 	}
 	return accounts
 }
 
-func newAgenda() (g *agenda, wakes *int) {
+func newAgenda() (g *timerQueue, wakes *int) {
 	wakes = new(int)
-	return &agenda{next: math.MaxInt64, wake: func() { *wakes++ }}, wakes
+	return &timerQueue{next: math.MaxInt64, wakeup: func() { *wakes++ }}, wakes
 }
 
 func keysOf(accounts []*Account) (keys []string) {
 	for _, a := range accounts {
-		keys = append(keys, a.key)
+		keys = append(keys, a.name)
 	}
 	return keys
 }
@@ -130,7 +130,7 @@ func checkTake(t *rapid.T, naive map[*Account]int64, due []*Account, next, now i
 	for _, a := range due {
 		at, ok := naive[a]
 		if !ok || at > now || at < last {
-			t.Fatalf("account %s, planned %t for %d, came at %d after %d", a.key, ok, at, now, last)
+			t.Fatalf("account %s, planned %t for %d, came at %d after %d", a.name, ok, at, now, last)
 		}
 		last = at
 		delete(naive, a)

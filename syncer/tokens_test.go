@@ -24,6 +24,7 @@ func TestWhereTokensWent(t *testing.T) {
 			store := newFake(t)
 			store.shared = true // a key that is evicted and comes again has two accounts for a while
 			w := newWorld(t, store, func(c *Config) { c.MaxKeys = 3 + rng.IntN(5) })
+			w.lossy = true
 			rules := []slice.Rule{bucket(600, time.Minute), bucket(60_000, time.Minute), fixed(3000, 30*time.Second)}
 			rule := rules[rng.IntN(len(rules))]
 			l := w.limiter(rule, strict)

@@ -9,9 +9,12 @@ import "github.com/hybridlimit/hybrid/slice"
 // the rest with the next settle, which a tick sends at the latest. The floor pays
 // for the rest as well, so that it does not serve a key that is in debt.
 func (s *State) Charge(t *Step, n int64) {
-	rest := float64(n - t.Cell.TakeUpTo(n, t.Dead))
-	if rest == 0 {
+	taken, left := t.Cell.TakeUpTo(n, t.Dead)
+	if taken > 0 && t.Cell.Crossed(left, taken) {
 		s.Refill(t)
+	}
+	rest := float64(n - taken)
+	if rest == 0 {
 		return
 	}
 	s.debt.enter(t.window())

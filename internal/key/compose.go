@@ -81,14 +81,14 @@ type sizing struct {
 // serve them: kept, its parts of costs would stay stuck here while the account refuses.
 func (s *State) size(t *Step, needs bool) sizing {
 	wish := s.wish(t)
-	switch p := s.inflight.purpose; {
+	switch f := &s.inflight; {
 	case needs:
 		return wish
-	case p.kind == refill || p.kind == poll:
+	case f.kind == refill || f.kind == poll:
 		wish.keep = wish.goal
 		return wish
-	case p.kind == giveBack:
-		return sizing{keep: p.keep}
+	case f.kind == giveBack:
+		return sizing{keep: f.keep}
 	}
 	return sizing{keep: slice.MaxSlice}
 }

@@ -7,10 +7,10 @@ import "github.com/hybridlimit/hybrid/slice"
 // A double charge only denies; a lost one would over-admit. So charges of unknown
 // outcome are told again, and what is given back is not.
 type debt struct {
-	charged  float64 // tokens to charge with the next settle, net of refunds
-	admitted float64 // tokens that the failure policy admitted
-	window   int64   // that both belong to; 0: none, or not known
-	back     returns
+	charged  float64  // tokens to charge with the next settle, net of refunds
+	admitted float64  // tokens that the failure policy admitted
+	window   int64    // that both belong to; 0: none, or not known
+	back     *returns // nil: none
 }
 
 // returns is what the key's own requests took and gave back: parts of a request that
@@ -23,7 +23,7 @@ type returns struct {
 }
 
 // owes reports whether there is something to tell.
-func (d *debt) owes() bool { return d.charged != 0 || d.admitted != 0 || d.back.tokens != 0 }
+func (d *debt) owes() bool { return d.charged != 0 || d.admitted != 0 || d.back != nil }
 
 // charge adds to what the next settle charges, within what a settle can say.
 func (d *debt) charge(tokens float64) {
@@ -48,10 +48,9 @@ func (d *debt) enter(window int64) {
 // giveBack adds tokens that were taken at a moment of the store's clock. What was taken
 // in another window than the rest is dropped: it errs towards denial.
 func (d *debt) giveBack(tokens float64, at, window int64) {
-	r := &d.back
-	switch {
-	case r.tokens == 0:
-		*r = returns{tokens: tokens, at: at, window: window}
+	switch r := d.back; {
+	case r == nil:
+		d.back = &returns{tokens: tokens, at: at, window: window}
 	case r.window == window:
 		r.tokens, r.at = min(r.tokens+tokens, slice.MaxTokens), min(r.at, at)
 	}
@@ -65,11 +64,10 @@ func (d *debt) tell(u *slice.Usage, floor, admitted float64) {
 	if (u.Charged != 0 || u.Fallback != 0) && u.Tag == (slice.Tag{}) {
 		u.Tag.Window = d.window
 	}
-	if w := u.Tag.Window; d.back.tokens > 0 && (w == d.back.window || w == 0) {
-		u.Return, u.ReturnAt = d.back.tokens, d.back.at
-		u.Tag.Window = d.back.window
+	if r, w := d.back, u.Tag.Window; r != nil && (w == r.window || w == 0) {
+		u.Return, u.ReturnAt, u.Tag.Window = r.tokens, r.at, r.window
 	}
-	d.back = returns{}
+	d.back = nil
 }
 
 // requeue takes back what a settle that did not run was to charge.

@@ -19,13 +19,14 @@ const (
 
 // inflight answers: what is under way, and for whom? A key has one settle at a time.
 type inflight struct {
-	phase   phase
-	purpose purpose
 	waiting []*Waiter // for the next settle
 	sent    []*Waiter // whose needs the settle under way carries
 	since   int64     // ns, when a request began to wait for the settle
 	sentAt  int64     // ns, before the call entered the client
 
+	keep          int64 // of the purpose
+	kind          kind  // of the purpose
+	phase         phase
 	limitChanged  bool // the slice was lent under another limit, and must go back
 	resetInFlight bool // the key was reset since the settle under way was sent: what it says of the account is over
 }
@@ -52,9 +53,9 @@ func (f *inflight) begin(p purpose, how Send, now int64) Send {
 	case f.busy():
 		return SendNothing
 	case how == SendNow:
-		f.phase, f.purpose, f.since = queued, p, now
+		f.phase, f.kind, f.keep, f.since = queued, p.kind, p.keep, now
 	default:
-		f.phase, f.purpose = background, p
+		f.phase, f.kind, f.keep = background, p.kind, p.keep
 	}
 	return how
 }
@@ -69,7 +70,7 @@ func (f *inflight) sentNow(now int64) {
 // end ends the settle, and returns those whose needs it carried.
 func (f *inflight) end() []*Waiter {
 	sent := f.sent
-	f.sent, f.phase, f.purpose = nil, idle, purpose{}
+	f.sent, f.phase, f.kind, f.keep = nil, idle, serve, 0
 	return sent
 }
 
@@ -95,12 +96,12 @@ func (f *inflight) needs() (runs []slice.Need, reset bool) {
 		reset = reset || w.reset
 		f.sent = append(f.sent, w)
 	}
-	f.keep(f.waiting[i:])
+	f.leaveWaiting(f.waiting[i:])
 	return runs, reset
 }
 
-// keep leaves these requests waiting. Answered ones must not stay reachable.
-func (f *inflight) keep(rest []*Waiter) {
+// leaveWaiting leaves these requests waiting. Answered ones must not stay reachable.
+func (f *inflight) leaveWaiting(rest []*Waiter) {
 	n := copy(f.waiting, rest)
 	clear(f.waiting[n:])
 	f.waiting = f.waiting[:n]

@@ -165,8 +165,8 @@ func (s *State) serveWaiting(t *Step) {
 		}
 		rest = append(rest, w)
 	}
-	s.inflight.keep(rest)
-	if len(rest) > 0 || s.debt.back.tokens > 0 && !t.Down {
+	s.inflight.leaveWaiting(rest)
+	if len(rest) > 0 || s.debt.back != nil && !t.Down {
 		s.begin(t, purpose{}, SendNow)
 	}
 }

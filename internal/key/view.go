@@ -91,7 +91,7 @@ func (s *State) viewSettles(t *Step, v *View) {
 			v.Stale = t.Cell.Tokens()
 		}
 	}
-	v.Owed += s.debt.charged - s.debt.back.tokens
+	v.Owed += s.debt.charged
 	v.Admitted = s.debt.admitted
 	v.InFlight, v.Waits, v.Overdue = s.inflight.busy(), s.inflight.phase == queued, s.overdue(t)
 	if t.Due != 0 && !s.inflight.busy() {

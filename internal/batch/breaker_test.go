@@ -1,4 +1,4 @@
-package syncer
+package batch
 
 import (
 	"errors"
@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
+var errGone = errors.New("connection refused")
+
 const breakerTimeout = 20 * time.Millisecond
 
 // bench drives a breaker by hand.
 type bench struct {
-	breaker
+	Breaker
 	turns  []bool
 	causes []error
 }
@@ -25,9 +27,9 @@ func newBench() *bench {
 	return b
 }
 
-func (b *bench) ok(at, took time.Duration)           { b.succeeded(int64(at), int64(took)) }
-func (b *bench) bad(at time.Duration)                { b.failing(int64(at), ErrTimeout) }
-func (b *bench) refused(at time.Duration, err error) { b.failing(int64(at), err) }
+func (b *bench) ok(at, took time.Duration)           { b.Succeeded(int64(at), int64(took)) }
+func (b *bench) bad(at time.Duration)                { b.Failing(int64(at), ErrTimeout) }
+func (b *bench) refused(at time.Duration, err error) { b.Failing(int64(at), err) }
 
 // Calls that were under way when the store paused for 25 ms time out together;
 // the pause is over before anybody could have waited twice.

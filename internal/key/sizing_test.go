@@ -1,4 +1,4 @@
-package syncer
+package key
 
 import (
 	"math"
@@ -49,7 +49,7 @@ func TestLowWaterCoversTheTimeOfARefill(t *testing.T) {
 		{0, 10 * ms, 100 * ms, 100, 0},
 		{1000, 0, 100 * ms, 100, 0},
 	} {
-		d := demand{count: c.count}
+		d := decaying{count: c.count}
 		if got := lowWater(&d, horizon, c.latency, c.tick, c.tokens); got != c.want {
 			t.Errorf("lowWater of %v tokens, latency %d, tick %d, holding %d = %d, want %d", c.count, c.latency, c.tick, c.tokens, got, c.want)
 		}
@@ -79,7 +79,7 @@ func TestPaceStaysWithinItsBounds(t *testing.T) {
 		{"never over 10 s", 100, 1, perSecond(1.0 / 60), 3600 * s, never, 10 * s},
 		{"a rate near nothing does not overflow", 1000, 1 << 40, 1e-300, math.MaxInt64 / 4, never, 10 * s},
 	} {
-		if got := pace(c.m, c.cost, c.rate, c.fill, c.gap); got != c.want {
+		if got := pollInterval(c.m, c.cost, c.rate, c.fill, c.gap); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, time.Duration(got), time.Duration(c.want))
 		}
 	}
@@ -93,28 +93,12 @@ func TestMarginIsOneDeviation(t *testing.T) {
 	}
 }
 
-// Nodes that ask in step would all find nothing: periods differ by ±20 %, and
-// are not biased.
+// Nodes that ask in step would all find nothing: intervals differ by ±20 %.
 func TestJitterSpreads(t *testing.T) {
-	const n, mean = 20_000, int64(1_000_000)
-	var d dice
-	d.seed("node")
-	lo, hi, sum := int64(math.MaxInt64), int64(0), int64(0)
-	for range n {
-		v := d.jitter(mean)
-		lo, hi, sum = min(lo, v), max(hi, v), sum+v
-	}
-	if lo < 800_000 || hi > 1_200_000 {
-		t.Errorf("jitter of a million went from %d to %d", lo, hi)
-	}
-	if lo > 810_000 || hi < 1_190_000 {
-		t.Errorf("jitter of a million went only from %d to %d", lo, hi)
-	}
-	if avg := sum / n; avg < 995_000 || avg > 1_005_000 {
-		t.Errorf("jitter of a million is %d on average", avg)
-	}
-	if v := d.jitter(0); v != 0 {
-		t.Errorf("jitter(0) = %d", v)
+	for chance, want := range map[float64]int64{0: 800_000, 0.5: 1_000_000, 0.999999: 1_199_999} {
+		e := Env{Chance: chance}
+		equal(t, "a million", e.jittered(1_000_000), want)
+		equal(t, "nothing", e.jittered(0), 0)
 	}
 }
 

@@ -1,4 +1,4 @@
-package syncer
+package key
 
 import (
 	"math"
@@ -12,7 +12,7 @@ const tenSeconds = int64(10 * time.Second)
 // date: this is what makes the count a target.
 func TestASteadyRateCountsItsHorizon(t *testing.T) {
 	for _, every := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 3 * time.Second, 40 * time.Second} {
-		var d demand
+		var d decaying
 		for now := int64(0); now < 30*tenSeconds; {
 			now += int64(every)
 			d.add(5*every.Seconds(), now, tenSeconds) // 5 tokens per second
@@ -24,7 +24,7 @@ func TestASteadyRateCountsItsHorizon(t *testing.T) {
 }
 
 func TestASilenceIsForgottenByHorizons(t *testing.T) {
-	d := demand{count: 100}
+	d := decaying{count: 100}
 	d.add(0, tenSeconds, tenSeconds)
 	if want := 100 / math.E; math.Abs(d.count-want) > 1e-9 {
 		t.Errorf("after one horizon: %v, want %v", d.count, want)
@@ -36,7 +36,7 @@ func TestASilenceIsForgottenByHorizons(t *testing.T) {
 }
 
 func TestABurstCountsAtOnce(t *testing.T) {
-	var d demand
+	var d decaying
 	d.add(30, 0, tenSeconds)
 	d.add(12, 0, tenSeconds)
 	if d.count != 42 {
@@ -49,7 +49,7 @@ func TestABurstCountsAtOnce(t *testing.T) {
 
 // A limit that fills within a nanosecond has a horizon of 0.
 func TestAHorizonOfNothingIsNoDivision(t *testing.T) {
-	var d demand
+	var d decaying
 	d.add(7, 1000, 0)
 	if math.IsNaN(d.count) || math.IsInf(d.count, 0) {
 		t.Errorf("count %v", d.count)
@@ -63,7 +63,7 @@ func TestAHorizonOfNothingIsNoDivision(t *testing.T) {
 // the last one. It counts as the last one.
 func TestDemandDoesNotRunBackwards(t *testing.T) {
 	const horizon = 2500
-	d := demand{}
+	d := decaying{}
 	for _, now := range []int64{2_000_000, 0, 3_000_000, 3_000_000} {
 		d.add(1, now, horizon)
 	}
