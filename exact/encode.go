@@ -77,12 +77,24 @@ func (w *writer) question(terms int, u *slice.Usage) {
 	}
 	w.integer(u.Want)
 	w.real(u.Charged)
+	w.undone(u)
 	w.real(u.Fallback)
 	for i := range u.Needs {
 		w.integer(u.Needs[i].Cost)
 		w.integer(u.Needs[i].Count)
 	}
 	w.ends = append(w.ends, len(w.text))
+}
+
+// undone adds to the charge what it undoes: most settles undo nothing, and are as short as
+// before.
+func (w *writer) undone(u *slice.Usage) {
+	if u.Return == 0 {
+		return
+	}
+	w.text = append(w.text, '@')
+	w.number(u.Return)
+	w.text = strconv.AppendInt(append(w.text, '@'), u.ReturnAt, 10)
 }
 
 func (w *writer) terms(t *terms) {
@@ -97,10 +109,15 @@ func (w *writer) terms(t *terms) {
 
 func (w *writer) integer(v int64) { w.text = strconv.AppendInt(append(w.text, ' '), v, 10) }
 
-// real formats v so that the script reads the same double. An exponent gets a point
-// before it: the Lua of miniredis does not read 1e-06.
+// real writes a number behind a space.
 func (w *writer) real(v float64) {
 	w.text = append(w.text, ' ')
+	w.number(v)
+}
+
+// number formats v so that the script reads the same double. An exponent gets a point
+// before it: the Lua of miniredis does not read 1e-06.
+func (w *writer) number(v float64) {
 	if v == 0 {
 		w.text = append(w.text, '0') // also for -0
 		return

@@ -133,6 +133,30 @@ func TestChargesAndDebt(t *testing.T) {
 	st.want(st.settle(slice.Usage{Charged: 0.125}), .125, 0)
 }
 
+// What a denied request took of another limit comes back, but for what has drained
+// since: else it would be there twice.
+func TestWhatIsUndoneComesBackOnce(t *testing.T) {
+	st := newStage(t, PerMinute(100))
+	now := st.settle(slice.Usage{Needs: []slice.Need{{Cost: 90, Count: 1}}}).Now
+	st.at(30 * time.Second) // 50 have drained
+	st.want(st.settle(slice.Usage{Return: 90, ReturnAt: now}), 0, 0)
+	st.want(st.settle(slice.Usage{Charged: 60}), 60, 0)
+	st.want(st.settle(slice.Usage{Charged: 10, Return: 90, ReturnAt: now}), 30, 0)
+	st.want(st.settle(slice.Usage{Return: 20, ReturnAt: now}), 30, 0)              // nothing is left of them
+	st.want(st.settle(slice.Usage{Return: 20, ReturnAt: now + 60_000_000}), 10, 0) // a clock that is behind
+}
+
+// In a window nothing drains, and what was taken in one that is over is gone with it.
+func TestWhatIsUndoneStaysInItsWindow(t *testing.T) {
+	st := newStage(t, Window(100, 10*time.Second))
+	g := st.settle(slice.Usage{Needs: []slice.Need{{Cost: 90, Count: 1}}})
+	back := slice.Usage{Tag: slice.Tag{Window: g.Tag.Window}, Return: 40, ReturnAt: g.Now}
+	st.want(st.settle(back), 50, 0)
+	st.at(10 * time.Second)
+	st.want(st.settle(slice.Usage{Charged: 45}), 45, 0)
+	st.want(st.settle(back), 45, 0)
+}
+
 func TestNeedsInOrder(t *testing.T) {
 	st := newStage(t, PerDay(1).WithBurst(100))
 	st.rule.Rate = 1e-12

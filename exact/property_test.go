@@ -94,6 +94,10 @@ func drawUsage(t *rapid.T, now int64, r slice.Rule) slice.Usage {
 		u.Charged = float64(drawTokens(t, "charged", -slice.MaxTokens)) / 4
 		u.Fallback = float64(drawTokens(t, "fallback", 0)) / 8
 	}
+	if rapid.IntRange(0, 3).Draw(t, "undoes") == 0 {
+		u.Return = float64(drawTokens(t, "undone", 1)) / 4
+		u.ReturnAt = max(0, now+rapid.Int64Range(-3*slice.Epoch, slice.Epoch).Draw(t, "since"))
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "runs") {
 		u.Needs = append(u.Needs, slice.Need{Cost: drawTokens(t, "cost", 1), Count: drawTokens(t, "of", 1)})
 	}

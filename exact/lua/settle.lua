@@ -8,7 +8,9 @@
 --          terms     which of the terms it goes by; j stands for ARGV[#KEYS + j]
 --          spent returned held   of the reported slice, tokens
 --          want      wish for the slice; 0 = none
---          charged   used without asking, a refund is negative; debt ends at 2B
+--          charged   used without asking, a refund is negative; debt ends at 2B. "c@n@t" also undoes
+--                    admissions of n tokens, of which the first was at t (microseconds of this clock): what
+--                    has drained since is not given back, or it would be there twice
 --          fallback  admitted while the store was away; charged up to B
 --          cost count   of each run of needs, at most 64 times
 -- ARGV[#KEYS + j]   terms, which many accounts of a batch share, as numbers too
@@ -43,6 +45,7 @@ local format, match, tonumber, type = string.format, string.match, tonumber, typ
 -- fails the check of its range.
 local QUESTION = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+)()'
 local NEED = '^ (%d+) (%d+)()'
+local UNDONE = '^(%S+)@(%S+)@(%d+)$'
 local TERMS = '^(%d+) (%d+) (%S+) (%d+) (%d+) (%d+) (%d+) (%d+)$'
 local STATE = '^(%d[%d.e+-]*) (%d+) (%d+) (%d+)$'
 
@@ -78,7 +81,20 @@ for i = 1, count do
     end
     if not sound then break end
     want = want + 0
-    charged, fallback = charged == '0' and 0 or tonumber(charged), fallback == '0' and 0 or tonumber(fallback)
+    local undone, since
+    if charged == '0' then
+      charged = 0
+    else
+      local number = tonumber(charged)
+      if not number then
+        charged, undone, since = match(charged, UNDONE)
+        undone, since = tonumber(undone or ''), since and since + 0
+        number = tonumber(charged or '')
+        if not (undone and undone >= 0 and undone <= INT and since <= INT) then break end
+      end
+      charged = number
+    end
+    fallback = fallback == '0' and 0 or tonumber(fallback)
     if want > INT or want > 0 and not lends then break end
     if not (charged and charged >= -INT and charged <= INT and fallback and fallback >= 0 and fallback <= INT) then break end
     if tag > 0 then
@@ -192,6 +208,12 @@ for i = 1, count do
         out = lent0 + lent1
         used = u > out and u or out
       end
+    end
+
+    -- Undo what another limit denied. The account has drained meanwhile, by r at most in all.
+    if undone then
+      undone = now > since and undone - r * (now - since) or undone
+      if undone > 0 then charged = charged - undone end
     end
 
     -- Charge what was admitted without asking, unless that was in another window.

@@ -52,21 +52,32 @@ func (a *Account) report(r slice.Rule, u *slice.Usage) (booked, goesOn bool) {
 // window. A charge makes debt up to 2·B, what was admitted while the store was
 // away none. It returns whether there was anything to charge.
 func (a *Account) charge(r slice.Rule, u *slice.Usage, now slice.Tag) bool {
-	if u.Charged == 0 && u.Fallback == 0 {
+	charged := u.Charged - a.undone(r, u)
+	if charged == 0 && u.Fallback == 0 {
 		return false
 	}
 	if r.Window > 0 && u.Tag.Window != 0 && u.Tag.Window != now.Window {
 		return false
 	}
 	b, before := float64(r.Burst), a.Used
-	a.Used = max(a.Lent(), a.Used+u.Charged)
-	if u.Charged > 0 {
+	a.Used = max(a.Lent(), a.Used+charged)
+	if charged > 0 {
 		a.Used = min(a.Used, max(before, 2*b))
 	}
 	if a.Used < b {
 		a.Used = min(b, a.Used+u.Fallback)
 	}
 	return true
+}
+
+// undone is what a settle gives back of admissions that another limit denied: what has
+// drained since the first of them would be there twice. The account drains by r at
+// most in all, so one subtraction is enough for all of them.
+func (a *Account) undone(r slice.Rule, u *slice.Usage) float64 {
+	if r.Window > 0 || a.At <= u.ReturnAt {
+		return u.Return
+	}
+	return max(u.Return-float64(r.Rate*float64(a.At-u.ReturnAt)), 0)
 }
 
 // admit admits the runs in order: of each as many as fit. What is refused is

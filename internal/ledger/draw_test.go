@@ -57,6 +57,10 @@ func drawUsage(t *rapid.T) (u slice.Usage) {
 		u.Charged = float64(drawTokens(t, "charged", -100)) / 4
 		u.Fallback = float64(drawTokens(t, "fallback", 0)) / 8
 	}
+	if rapid.IntRange(0, 3).Draw(t, "undoes") == 0 {
+		u.Return = float64(drawTokens(t, "undone", 1)) / 4
+		u.ReturnAt = rapid.Int64Range(-3*slice.Epoch, slice.Epoch).Draw(t, "since")
+	}
 	for range rapid.IntRange(0, 3).Draw(t, "runs") {
 		u.Needs = append(u.Needs, slice.Need{Cost: drawTokens(t, "cost", 1), Count: drawTokens(t, "of", 1)})
 	}
@@ -77,6 +81,9 @@ var spoil = []func(*slice.Settle){
 	func(s *slice.Settle) { s.Rule.Burst = slice.MaxTokens + 2 },
 	func(s *slice.Settle) { s.Usage.Fallback = -1 },
 	func(s *slice.Settle) { s.Usage.Charged = math.Inf(1) },
+	func(s *slice.Settle) { s.Usage.Return = -1 },
+	func(s *slice.Settle) { s.Usage.Return, s.Usage.ReturnAt = 1, -1 },
+	func(s *slice.Settle) { s.Usage.Return, s.Usage.ReturnAt = math.NaN(), 1 },
 	func(s *slice.Settle) { s.Usage.Held = slice.MaxSlice + 1 },
 	func(s *slice.Settle) { s.Usage.Divisor = 0 },
 	func(s *slice.Settle) { s.Usage.Needs = []slice.Need{{Cost: 1, Count: 1}, {Cost: 1}} },

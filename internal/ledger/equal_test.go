@@ -98,6 +98,9 @@ func (p *pair) settle(drawn []slice.Settle) {
 	now := time.Now().UnixMicro()
 	for _, st := range drawn {
 		st.Usage.Tag = tagAt(now, st)
+		if u := &st.Usage; u.Return > 0 && u.ReturnAt != -1 { // -1 is spoilt
+			u.ReturnAt = max(0, now+u.ReturnAt)
+		}
 		other := st
 		inRedis, inMem = append(inRedis, &st), append(inMem, &other)
 	}

@@ -9,7 +9,8 @@ func Sound(r slice.Rule, u slice.Usage) bool {
 	const most = slice.MaxTokens
 	return within(r.Burst, 1, most) && within(r.Rate, 1e-300, most) && within(r.Window, 0, most) &&
 		within(u.Tag.Epoch, 0, most) && within(u.Tag.Window, 0, most) &&
-		within(u.Charged, -most, most) && within(u.Fallback, 0, most) && within(u.Want, 0, most) &&
+		within(u.Charged, -most, most) && within(u.Fallback, 0, most) &&
+		within(u.Return, 0, most) && (u.Return == 0 || within(u.ReturnAt, 0, most)) && within(u.Want, 0, most) &&
 		(u.Tag.Epoch == 0 || soundSlice(&u)) && (u.Want == 0 || soundTerms(&u)) && soundNeeds(u.Needs)
 }
 

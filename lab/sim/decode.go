@@ -79,10 +79,29 @@ func (w *words) terms(st *slice.Settle) {
 	st.Usage.Least, st.Usage.Unit, st.Usage.Divisor = w.int(), w.int(), w.int()
 }
 
+// charged reads what a settle charges and undoes: "c" or "c@n@t".
+func (w *words) charged(u *slice.Usage) {
+	parts := strings.Split(w.next(), "@")
+	numbers := make([]float64, len(parts))
+	for i, part := range parts {
+		v, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			panic(fmt.Sprintf("sim: a settle says what is no number: %v", err))
+		}
+		numbers[i] = v
+	}
+	u.Charged = numbers[0]
+	if len(numbers) == 3 {
+		u.Return, u.ReturnAt = numbers[1], int64(numbers[2])
+	}
+}
+
 // usage reads the rest of a question.
 func (w *words) usage(u *slice.Usage) {
 	u.Spent, u.Returned, u.Held = w.int(), w.int(), w.int()
-	u.Want, u.Charged, u.Fallback = w.int(), w.real(), w.real()
+	u.Want = w.int()
+	w.charged(u)
+	u.Fallback = w.real()
 	for len(*w) > 0 {
 		u.Needs = append(u.Needs, slice.Need{Cost: w.int(), Count: w.int()})
 	}
