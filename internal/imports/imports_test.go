@@ -31,8 +31,11 @@ var layers = map[string][]string{
 	"slice":               {},
 	"precheck":            {"slice"},
 	"exact":               {"slice"},
-	"syncer":              {"slice", "precheck"},
-	".":                   {"slice", "precheck", "exact", "syncer"},
+	"internal/key":        {"slice", "precheck"},
+	"internal/batch":      {"slice"},
+	"internal/fleet":      {"slice", "precheck"},
+	"syncer":              {"slice", "precheck", "internal/key", "internal/batch", "internal/fleet"},
+	".":                   {"slice", "precheck", "exact", "syncer", "internal/key", "internal/batch"},
 	"internal/modelcheck": {"slice", "internal/ledger"},
 	"internal/ledger":     {"slice"}, // a reference that borrowed from what it is held against would prove nothing
 }
@@ -42,7 +45,7 @@ var layers = map[string][]string{
 var speakRedis = []string{"exact", "."}
 
 // clockless are the pure cores: they are given times, and know only durations.
-var clockless = []string{"slice", "precheck", "internal/modelcheck"}
+var clockless = []string{"slice", "precheck", "internal/key", "internal/modelcheck"}
 
 // readsClock are the functions of package time that a pure core must not call.
 var readsClock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
