@@ -53,8 +53,8 @@ func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
 			return r, nil
 		}
 	}
-	n.wholes.RLock() // Shutdown waits for what is to be undone
-	defer n.wholes.RUnlock()
+	turn := n.wholes.enter() // the end of a limiter waits for what is to be undone
+	defer n.wholes.leave(turn)
 	return n.takeAll(ctx, checks, n.sync.Now())
 }
 

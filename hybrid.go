@@ -24,8 +24,9 @@ type Node struct {
 	opts     Options
 	sync     *syncer.Syncer
 	events   *events
-	wholes   sync.RWMutex // held for reading while an AllowAll may have to undo what it took
-	limiters sync.Map     // *syncer.Limiter → *Limiter; written by Limiter and Limiter.Close
+	wholes   underway   // calls of AllowAll, which may have to undo what they took
+	ending   sync.Mutex // one limiter or node at a time waits for them
+	limiters sync.Map   // *syncer.Limiter → *Limiter; written by Limiter and Limiter.Close
 }
 
 // New makes a Node on a Redis client of any kind (single, Cluster, Ring,
@@ -167,8 +168,9 @@ func (n *Node) Shutdown(ctx context.Context) error {
 
 // undone waits for each AllowAll under way to undo what it took, StoreTimeout at most.
 func (n *Node) undone() {
-	n.wholes.Lock()
-	defer n.wholes.Unlock()
+	n.ending.Lock()
+	defer n.ending.Unlock()
+	n.wholes.wait()
 }
 
 // closeTimeout bounds Close.

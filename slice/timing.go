@@ -35,9 +35,23 @@ func RetryAfter(rule Rule, g Grant, cost int64) time.Duration {
 	// The store subtracts rate × elapsed from what it last wrote: three
 	// operations at most, each off by at most one part in 2^53 of twice the
 	// burst and of what is used. The slack covers them.
-	slack := (float64(rule.Burst) + g.Used) * 0x1p-50
-	excess := g.Used + float64(cost) - float64(rule.Burst)
-	return max(micros((excess+slack)/rule.Rate+lag(g)), time.Microsecond)
+	slack := (float64(rule.Burst) + min(g.Used, 2*float64(rule.Burst))) * 0x1p-50
+	wait, used := heldBack(rule, g)
+	excess := used + float64(cost) - float64(rule.Burst)
+	return max(micros((excess+slack)/rule.Rate+wait+lag(g)), time.Microsecond)
+}
+
+// heldBack returns how long (µs) leases of a higher limit keep an account from draining,
+// and what is used then. More than 2·B is no debt: it is lent under a higher limit.
+// Leases end within two epochs; then the account counts as just full, and drains.
+//
+// 100,000/min lent 9,200, and the limit is 10/min now: one token is free after two
+// minutes and six seconds at most, not after 15 hours.
+func heldBack(rule Rule, g Grant) (wait, used float64) {
+	if g.Used <= 2*float64(rule.Burst) || g.Lent == 0 {
+		return 0, g.Used
+	}
+	return float64((g.Now/Epoch+2)*Epoch - g.Now), float64(rule.Burst)
 }
 
 // ResetAfter is how long it takes from g on until the account is as good as
@@ -50,7 +64,8 @@ func ResetAfter(rule Rule, g Grant) time.Duration {
 	case rule.Window > 0:
 		return micros(windowLeft(rule, g))
 	default:
-		return micros(g.Used/rule.Rate + lag(g))
+		wait, used := heldBack(rule, g)
+		return micros(used/rule.Rate + wait + lag(g))
 	}
 }
 

@@ -18,18 +18,20 @@ func TestRetryAfter(t *testing.T) {
 		cost int64
 		want time.Duration
 	}{
-		"full":                  {perSecond, Grant{Used: 10}, 1, time.Second + time.Microsecond}, // the slack rounds up
-		"half a token short":    {perSecond, Grant{Used: 9.5}, 1, 500*time.Millisecond + time.Microsecond},
-		"in debt":               {perSecond, Grant{Used: 20}, 10, 20*time.Second + time.Microsecond},
-		"above the burst":       {perSecond, Grant{}, 11, Never},
-		"no limit":              {Rule{}, Grant{}, 1, Never},
-		"it fits":               {perSecond, Grant{}, 1, time.Microsecond},
-		"clock behind":          {perSecond, Grant{Used: 10, Now: 5_000_000, Clock: 2_000_000}, 1, 4*time.Second + time.Microsecond},
-		"window, 59 s in":       {window, Grant{Used: 10, Now: edge + 59e6, Clock: edge + 59e6}, 1, time.Second},
-		"window just open":      {window, Grant{Used: 10, Now: edge, Clock: edge}, 1, time.Minute},
-		"window, clock behind":  {window, Grant{Used: 10, Now: edge + 59e6, Clock: edge + 58e6}, 1, 2 * time.Second},
-		"window, above":         {window, Grant{}, 11, Never},
-		"longer than durations": {Rule{Burst: 1 << 53, Rate: 1e-12}, Grant{Used: 1 << 53}, 1 << 53, longest},
+		"full":                   {perSecond, Grant{Used: 10}, 1, time.Second + time.Microsecond}, // the slack rounds up
+		"half a token short":     {perSecond, Grant{Used: 9.5}, 1, 500*time.Millisecond + time.Microsecond},
+		"in debt":                {perSecond, Grant{Used: 20}, 10, 20*time.Second + time.Microsecond},
+		"above the burst":        {perSecond, Grant{}, 11, Never},
+		"no limit":               {Rule{}, Grant{}, 1, Never},
+		"it fits":                {perSecond, Grant{}, 1, time.Microsecond},
+		"clock behind":           {perSecond, Grant{Used: 10, Now: 5_000_000, Clock: 2_000_000}, 1, 4*time.Second + time.Microsecond},
+		"window, 59 s in":        {window, Grant{Used: 10, Now: edge + 59e6, Clock: edge + 59e6}, 1, time.Second},
+		"window just open":       {window, Grant{Used: 10, Now: edge, Clock: edge}, 1, time.Minute},
+		"window, clock behind":   {window, Grant{Used: 10, Now: edge + 59e6, Clock: edge + 58e6}, 1, 2 * time.Second},
+		"window, above":          {window, Grant{}, 11, Never},
+		"lent by a higher limit": {perSecond, Grant{Used: 9200, Lent: 9200, Now: 90e6, Clock: 90e6}, 1, 91*time.Second + time.Microsecond},
+		"lent beyond all reason": {perSecond, Grant{Used: 1e18, Lent: 1e18, Now: 60e6, Clock: 60e6}, 10, 130*time.Second + time.Microsecond},
+		"longer than durations":  {Rule{Burst: 1 << 53, Rate: 1e-12}, Grant{Used: 1 << 53}, 1 << 53, longest},
 	} {
 		if got := RetryAfter(c.rule, c.g, c.cost); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
