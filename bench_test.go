@@ -61,6 +61,7 @@ func (s *generousStore) Mark(context.Context, []slice.Mark) error      { return 
 func (s *generousStore) Marks(context.Context, int64, int) ([]slice.Mark, error) {
 	return nil, nil
 }
+func (*generousStore) Claim(context.Context, []slice.Mark) ([]bool, error) { return nil, nil }
 
 // benchKeys are as long as API keys are, in random order: requests do not come
 // in the order in which keys were made.

@@ -28,7 +28,7 @@ func (s *Store) Mark(ctx context.Context, marks []slice.Mark) error {
 	key, newest := s.marksKey(), int64(0)
 	members := make([]redis.Z, len(marks))
 	for i, m := range marks {
-		members[i] = redis.Z{Score: float64(m.At), Member: strconv.FormatInt(m.Cost, 10) + ":" + m.Account}
+		members[i] = redis.Z{Score: float64(m.At), Member: markText(m)}
 		newest = max(newest, m.At)
 	}
 	_, err := s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
@@ -63,13 +63,47 @@ func (s *Store) Marks(ctx context.Context, since int64, most int) ([]slice.Mark,
 	return marks, nil
 }
 
+// Claim takes the payments out of marks, which one holder does for each: claimed says of
+// which this was.
+func (s *Store) Claim(ctx context.Context, marks []slice.Mark) (claimed []bool, err error) {
+	if len(marks) == 0 {
+		return nil, nil
+	}
+	replies := make([]*redis.IntCmd, len(marks))
+	_, err = s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, m := range marks {
+			replies[i] = pipe.ZRem(ctx, s.marksKey(), markText(m))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	claimed = make([]bool, len(marks))
+	for i, reply := range replies {
+		claimed[i] = reply.Val() == 1
+	}
+	return claimed, nil
+}
+
+// markText is a mark as the set holds it: "50:account", and "50+:account" of one that is
+// paid, which versions that do not know of it skip.
+func markText(m slice.Mark) string {
+	paid := ""
+	if m.Paid {
+		paid = "+"
+	}
+	return strconv.FormatInt(m.Cost, 10) + paid + ":" + m.Account
+}
+
 // readMark skips what this version did not write.
 func readMark(z redis.Z) (slice.Mark, bool) {
 	member, _ := z.Member.(string)
 	text, account, ok := strings.Cut(member, ":")
+	text, paid := strings.CutSuffix(text, "+")
 	cost, err := strconv.ParseInt(text, 10, 64)
 	if !ok || err != nil {
 		return slice.Mark{}, false
 	}
-	return slice.Mark{Account: account, Cost: cost, At: int64(z.Score)}, true
+	return slice.Mark{Account: account, Cost: cost, At: int64(z.Score), Paid: paid}, true
 }

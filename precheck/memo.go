@@ -12,7 +12,7 @@ import (
 type Memo struct {
 	Cost  int64 // tokens, the smallest cost that was refused
 	Until int64 // the memo answers before this moment
-	Retry int64 // the earliest moment at which a retry can succeed, ≥ Until; math.MaxInt64 = never
+	Retry int64 // the earliest moment at which a retry may succeed; math.MaxInt64 = never. If it is before Until, it is Until from then on
 
 	// What was denied since the last Drain: demand that the store has not seen.
 	// Both only count, and are not read together as one value: a denial that
@@ -47,7 +47,10 @@ func (m *Memo) RetryAfter(now int64) time.Duration {
 	if m.Retry == math.MaxInt64 {
 		return math.MaxInt64
 	}
-	return time.Duration(max(m.Retry-now, 1))
+	if now >= m.Retry {
+		return time.Duration(max(m.Until-now, 1))
+	}
+	return time.Duration(m.Retry - now)
 }
 
 // Drain returns what was denied since the last Drain, and forgets it.

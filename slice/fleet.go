@@ -18,4 +18,5 @@ type Mark struct {
 	Account string // the key in the store
 	Cost    int64  // tokens, the cost that was refused
 	At      int64  // microseconds of the store's clock
+	Paid    bool   // the requests of who asks have paid for one return
 }

@@ -129,7 +129,7 @@ func (a *Account) finishLocked(t *key.Step) {
 		c.shard.TimedOut(t.Now)
 	}
 	if t.Scarce > 0 {
-		l.s.reclaim.request(a, t.Scarce)
+		l.s.reclaim.request(a, t.Scarce, t.Paid)
 	}
 	a.submitLocked(c, t.Send)
 	l.s.timers.plan(a, t.Timer, t.Due)

@@ -48,11 +48,11 @@ const (
 )
 
 // request publishes a request with the next tick. The caller holds the account's mu.
-func (r *reclaimer) request(a *Account, cost int64) {
+func (r *reclaimer) request(a *Account, cost int64, paid bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.requests) < mostMarks {
-		r.requests = append(r.requests, slice.Mark{Account: scarceID(a.limiter().name, a.name), Cost: cost})
+		r.requests = append(r.requests, slice.Mark{Account: scarceID(a.limiter().name, a.name), Cost: cost, Paid: paid})
 	}
 }
 
@@ -89,13 +89,44 @@ func (r *reclaimer) follow(ctx context.Context, clock int64) {
 		return
 	}
 	r.since, r.crowded = clock, len(read) == mostMarksRead
+	var unpaid []slice.Mark
 	for _, m := range read {
 		r.since = m.At // they come in the order of time
-		if a := r.s.byScarceID(m.Account); a != nil {
-			a.update(func(s *key.State, t *key.Step) { s.Release(t, m) })
+		if r.release(m, false) {
+			unpaid = append(unpaid, m)
 		}
 	}
+	r.claim(ctx, unpaid)
 	r.s.batcher.Flush()
+}
+
+// release follows a request; unpaid says that this node would, and its own requests have
+// not paid for it.
+func (r *reclaimer) release(m slice.Mark, claimed bool) (unpaid bool) {
+	if a := r.s.byScarceID(m.Account); a != nil {
+		a.update(func(s *key.State, t *key.Step) {
+			s.Release(t, m, claimed)
+			unpaid = t.Unpaid
+		})
+	}
+	return unpaid
+}
+
+// claim takes what others' requests have paid for a return, and follows those requests.
+func (r *reclaimer) claim(ctx context.Context, marks []slice.Mark) {
+	if len(marks) == 0 {
+		return
+	}
+	claimed, err := r.s.store.Claim(ctx, marks)
+	if err != nil {
+		r.errors.Add(1)
+		return
+	}
+	for i, m := range marks {
+		if claimed[i] {
+			r.release(m, true)
+		}
+	}
 }
 
 // scarceID names an account among all limiters of the service; the length makes it

@@ -22,6 +22,9 @@ type Store interface {
 	Leave(ctx context.Context, member string, limiters []string) error
 	// Mark publishes that accounts are scarce.
 	Mark(ctx context.Context, marks []slice.Mark) error
+	// Claim takes the payments out of paid marks, and says which of them it got: one
+	// caller gets each.
+	Claim(ctx context.Context, marks []slice.Mark) (claimed []bool, err error)
 	// Marks returns at most so many marks made after since (µs of the store).
 	Marks(ctx context.Context, since int64, most int) ([]slice.Mark, error)
 }

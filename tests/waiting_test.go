@@ -88,6 +88,7 @@ func TestASilentSliceIsReclaimed(t *testing.T) {
 			}
 			time.Sleep(r.RetryAfter)
 		}
+		t.Logf("%d operations on a, %d on b, %d tries", a.Stats().Total.Operations, b.Stats().Total.Operations, tries)
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("admitted after %v and %d tries", took, tries)
 		}

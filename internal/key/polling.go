@@ -24,6 +24,15 @@ func (p *polling) denies(now int64) bool { return p.deny != nil && now < p.deny.
 // drop empties the deny cache.
 func (p *polling) drop() { p.deny = nil }
 
+// stretch makes the denial outlast the time that callers were given: who comes back then
+// is denied from memory once more, which saves an operation.
+func (p *polling) stretch(ns int64) {
+	if m := p.deny; m != nil {
+		p.deny = &precheck.Memo{Cost: m.Cost, Until: max(m.Until, m.Retry) + ns, Retry: m.Retry}
+		p.next = max(p.next, p.deny.Until)
+	}
+}
+
 // cost returns the cost that the deny cache answers for, or else the unit.
 func (p *polling) cost(unit int64) int64 {
 	if p.deny != nil {

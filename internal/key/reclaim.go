@@ -5,6 +5,11 @@ import "github.com/hybridlimit/hybrid/slice"
 // reclaim brings tokens back that sit in other nodes' slices while a request is refused
 // for want of them. The refused node publishes a request to release them; nodes
 // that hold slices read those with their sync, and return what they do not use.
+//
+// A return is an operation, which the holder's requests must have paid for. Those of a
+// node that fell silent have not. So a node that is refused again saves: it denies
+// the next try from memory, and sends what that has saved along with its request. One
+// holder takes it, for one return.
 type reclaim struct {
 	requestedAt int64 // ns, when this node last asked for a release; 0: never
 	releasedFor int64 // µs of the store, the newest request that this node has followed
@@ -23,28 +28,45 @@ func (s *State) request(t *Step, cost int64, st *slice.Settle) {
 	if free+float64(g.Lent) < float64(cost) || float64(g.Lent) <= usual {
 		return
 	}
-	r := &s.scarce
-	if r.requestedAt != 0 && t.Now-r.requestedAt < max(t.Timing.SyncInterval, interval) {
+	r, pause := &s.scarce, max(t.Timing.SyncInterval, interval)
+	if r.requestedAt != 0 && t.Now-r.requestedAt < pause {
 		return
+	}
+	if again := r.requestedAt != 0 && t.Now-r.requestedAt < longAgo*pause; again && s.budget.covers() {
+		s.budget.operations--
+		t.Paid = true
+	} else if again {
+		s.poll.stretch(interval / 2)
 	}
 	r.requestedAt = t.Now
 	t.Scarce = cost
 }
 
+// longAgo is after how many pauses a refusal is the first one again.
+const longAgo = 8
+
 // Release returns what this node does not need of a scarce account, for a request that
 // was made at a moment of the store's clock; or everything, if that is less than the
 // cost which was refused and this node hands out smaller ones. In a window the cost
-// does not matter: what is kept too long is lost.
-func (s *State) Release(t *Step, m slice.Mark) {
+// does not matter: what is kept too long is lost. claimed says that the payment which came
+// with the request is this node's.
+func (s *State) Release(t *Step, m slice.Mark, claimed bool) {
 	if t.Retired || s.inflight.busy() || !s.hold.lease.Holds() || m.At <= s.scarce.releasedFor {
 		return
 	}
-	s.scarce.releasedFor = m.At
 	s.count(t)
 	tokens, keep := t.Cell.Tokens(), s.needed(t)
 	if tokens-keep < m.Cost && (m.Cost > s.demand.unit || t.Plan.Rule.Window > 0) {
 		keep = 0
 	}
+	if claimed {
+		s.budget.add(1)
+	}
+	if tokens > keep && m.Paid && !s.budget.covers() {
+		t.Unpaid = true
+		return
+	}
+	s.scarce.releasedFor = m.At
 	if tokens > keep && s.attempt(t, purpose{kind: giveBack, keep: keep}) {
 		t.Tally.Reclaimed += tokens - keep
 	}

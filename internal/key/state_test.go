@@ -135,13 +135,13 @@ func TestAHolderReleasesWhatItDoesNotUse(t *testing.T) {
 		n.s.demand.unit, n.s.demand.largest, n.s.budget.operations = 1, 0, 10
 		n.s.demand.tokens = decaying{count: 4 * 15, at: n.now} // 4 per s over 15 s; the interval is 3 s
 		before := n.s.hold.lent
-		done := n.do(func(s *State, t *Step) { s.Release(t, slice.Mark{Cost: c.cost, At: n.now / 1000}) })
+		done := n.do(func(s *State, t *Step) { s.Release(t, slice.Mark{Cost: c.cost, At: n.now / 1000}, false) })
 		equal(t, "sent", done.Send, SendLater)
 		n.settle()
 		if left := n.cell.Tokens(); left < c.least || left > c.most || done.Tally.Reclaimed != 100-left {
 			t.Errorf("cost %d: %d left of %d lent, %d released", c.cost, left, before, done.Tally.Reclaimed)
 		}
-		again := n.do(func(s *State, t *Step) { s.Release(t, slice.Mark{Cost: c.cost, At: start / 1000}) })
+		again := n.do(func(s *State, t *Step) { s.Release(t, slice.Mark{Cost: c.cost, At: start / 1000}, false) })
 		equal(t, "sent for an older request", again.Send, SendNothing)
 	}
 }

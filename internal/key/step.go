@@ -60,6 +60,8 @@ type Effects struct {
 	Due      int64 // ns, for Timer
 	Idle     bool  // nothing is left to remember: the state may go
 	Scarce   int64 // tokens; a request of this cost was refused though the tokens are out in slices. 0: none
+	Paid     bool  // of Scarce: the key's requests have paid for one return
+	Unpaid   bool  // the key would release tokens, and its own requests have not paid for that
 	Lost     bool  // what an account owed was dropped
 	TimedOut bool  // a request has waited in vain: the breaker should know
 	Tally    Tally

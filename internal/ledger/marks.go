@@ -51,13 +51,39 @@ func (s *Store) Mark(_ context.Context, marks []slice.Mark) error {
 	b := s.data.marks.present(now)
 	newest := int64(0)
 	for _, m := range marks {
-		b.put(mark{id: strconv.FormatInt(m.Cost, 10) + ":" + m.Account, Mark: m})
+		b.put(mark{id: markID(m), Mark: m})
 		newest = max(newest, m.At)
 	}
 	b.drop(b.after(newest - markTTL.Microseconds()))
 	b.drop(len(b.sorted) - maxMarks)
 	b.until = now + markTTL.Milliseconds()
 	return nil
+}
+
+func markID(m slice.Mark) string {
+	paid := ""
+	if m.Paid {
+		paid = "+"
+	}
+	return strconv.FormatInt(m.Cost, 10) + paid + ":" + m.Account
+}
+
+// Claim takes marks off the board, and says which of them were there.
+func (s *Store) Claim(_ context.Context, marks []slice.Mark) ([]bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.data.marks.present(s.now() / 1000)
+	claimed := make([]bool, len(marks))
+	for i, m := range marks {
+		id := markID(m)
+		if at, known := b.at[id]; known {
+			m.At, claimed[i] = at, true
+			j, _ := slices.BinarySearchFunc(b.sorted, mark{id, m}, older)
+			b.sorted = slices.Delete(b.sorted, j, j+1)
+			delete(b.at, id)
+		}
+	}
+	return claimed, nil
 }
 
 // present empties a board that has expired.
