@@ -138,7 +138,7 @@ func (s *State) promiseIsOver(t *Step, freeAt int64, st *slice.Settle) bool {
 func (s *State) nextAnswer(t *Step, own int64) int64 {
 	if s.pollGoal(t) == 0 || !t.Plan.Sliced || t.untracked() {
 		s.poll.exhausted = false
-		s.poll.next = t.aligned(max(min(own, s.pollInterval(t)), 1))
+		s.poll.next = t.aligned(max(min(own, s.pollInterval(t)), s.turn(t), 1))
 		return s.poll.next
 	}
 	s.exhaust(t)
@@ -148,6 +148,16 @@ func (s *State) nextAnswer(t *Step, own int64) int64 {
 	end := saturatingAdd(t.Now, max(own, 1)) // a new window is not exhausted
 	s.poll.next = min(s.poll.next, end)
 	return min(s.poll.next+s.margin(t), end)
+}
+
+// turn is how long a node leaves a brief account to the others after a refusal, so that all
+// nodes together ask twice per cost that it earns, whatever the load is. 0 for other
+// accounts, and for one that holds a single cost: it would be full before its turn.
+func (s *State) turn(t *Step) int64 {
+	if !t.Plan.brief || t.Plan.Rule.Burst < 2*s.demand.unit {
+		return 0
+	}
+	return clampNanos(float64(t.nodes()) * float64(s.demand.unit) / (2 * t.Plan.ratePerNano()))
 }
 
 // margin is how long the answer to a poll may take.

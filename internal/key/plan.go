@@ -19,6 +19,7 @@ type Plan struct {
 
 	Sliced  bool  // false: every admission asks the store
 	Never   bool  // a count of 0: everything is denied
+	brief   bool  // the account fills faster than a node can poll it
 	horizon int64 // ns of demand that a slice is made for
 	fill    int64 // ns that an empty account takes to fill, B/r
 }
@@ -36,6 +37,10 @@ const (
 	// holds others cannot use.
 	horizonShare = 0.25
 	horizonMost  = 15 * time.Second
+	// A bucket that fills faster is not sliced either: between two polls of 20 ms it
+	// would be full, and lose what it cannot hold. Measured at 90 % of the limit, one
+	// node: 1000/s with a burst of 10 admitted 29 %, of 40 (40 ms) 98 %, of 100 all.
+	shortestFill = 4 * int64(shortestPoll)
 	// A window shorter than this is not sliced: the guard would eat its slices.
 	shortestWindow = int64(time.Second / time.Microsecond)
 )
@@ -48,7 +53,8 @@ func NewPlan(rule slice.Rule, dial Dial) *Plan {
 	}
 	p.fill = clampNanos(float64(rule.Burst) / rule.Rate * 1e3)
 	p.horizon = min(int64(horizonShare*float64(p.fill)), int64(horizonMost))
-	p.Sliced = dial.Slices && (rule.Window == 0 || rule.Window >= shortestWindow)
+	p.brief = dial.Slices && rule.Window == 0 && p.fill < shortestFill
+	p.Sliced = dial.Slices && !p.brief && (rule.Window == 0 || rule.Window >= shortestWindow)
 	p.carveFloor(dial)
 	return p
 }
