@@ -30,6 +30,7 @@ type command struct {
 var commands = []command{
 	{"run", "one experiment", runOne},
 	{"table", "the rows that must reach their targets", runTable},
+	{"brief", "limits that fill in milliseconds", runBrief},
 	{"service", "whole services: up to a million requests per second", runService},
 	{"faults", "random fleets in which everything goes wrong", runFaults},
 	{"scaling", "how cost grows with keys, nodes, requests and limits, beside a formula", runScaling},

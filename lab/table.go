@@ -19,6 +19,11 @@ func runTable(t *testing.T, args []string) error {
 	return runRows(t, "table", sim.Rows(), args)
 }
 
+// runBrief does the same with limits that fill in milliseconds.
+func runBrief(t *testing.T, args []string) error {
+	return runRows(t, "brief", sim.BriefRows(), args)
+}
+
 // runService does the same with whole services.
 func runService(t *testing.T, args []string) error {
 	return runRows(t, "service", sim.ServiceRows(), args)

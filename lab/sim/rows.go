@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/hybridlimit/hybrid"
@@ -106,6 +107,20 @@ func windowRows() []Row {
 		row("window of 1000/min, uniform, 140 %", Experiment{Limit: l, Load: 1.4}, 0.15, 0.02, 0.993),
 		row("window of 1000/min, hopping node, 140 %", Experiment{Limit: l, Load: 1.4, Place: Hopping}, 0.20, 0.03, 0.99),
 	}
+}
+
+// BriefRows are limits that fill in milliseconds, faster than a node could poll: there an
+// operation serves a request, and no more of the limit is left unspent than under Exact.
+func BriefRows() (rows []Row) {
+	for _, burst := range []int64{5, 10, 40, 100} {
+		for _, nodes := range []int{1, 3, 20} {
+			for _, load := range []float64{0.5, 0.9, 1.4, 20} {
+				e := Experiment{Limit: hybrid.PerSecond(1000).WithBurst(burst), Nodes: nodes, Load: load, Span: 2 * time.Second}
+				rows = append(rows, row(fmt.Sprintf("1000/s in bursts of %d, %d nodes, %g×", burst, nodes, load), e, 1, 0, 0.98))
+			}
+		}
+	}
+	return rows
 }
 
 // ServiceRows are whole services, with keys of very different popularity. The

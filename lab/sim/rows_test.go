@@ -38,7 +38,7 @@ func (r Row) denies() bool { return r.Experiment.Load == 0 || r.Experiment.Load 
 // and "never more than one operation per request" are held in each; costs and
 // admissions are held to what the row has reached, with room for a short run.
 func TestRows(t *testing.T) {
-	for i, row := range Rows() {
+	for i, row := range append(Rows(), BriefRows()...) {
 		if raceDetector && (i%2 == 0 || row.Experiment.Fill() > time.Second || row.Experiment.Rate > 0) {
 			continue
 		}
