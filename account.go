@@ -46,6 +46,9 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 // remaining returns what Redis and the node's slice have left, and when all is free: both
 // of one state, less what the node has not told yet.
 func (v *view) remaining() (tokens int64, reset time.Duration) {
+	if v.mixed { // what the node knows is of one state, and as new
+		return v.node.Remaining, v.node.ResetAfter
+	}
 	rule, g := v.node.Plan.Rule, v.store
 	g.Used = max(g.Used-float64(v.state.Slice)+v.untold(), 0)
 	free := max(float64(rule.Burst)-g.Used, 0)

@@ -49,6 +49,7 @@ var ownCauses = []knownCause{
 	{syncer.ErrSlow, "slow: more than one call in twenty took longer than StoreTimeout"},
 	{exact.ErrShardDown, "a shard of the ring is down"},
 	{exact.ErrReply, "unexpected reply"},
+	{exact.ErrHook, "a hook of the client panicked"},
 }
 
 // knownCauses are looked through in order, after those of the operating system:
@@ -135,6 +136,7 @@ var replyTexts = []struct{ text, cause string }{
 	{"max number of clients", "reply max clients"},
 	{"unauthenticated", "reply NOAUTH"}, // to a call that is too long for a stranger
 	{"can't run this command", "reply NOPERM"},
+	{"ACL failure in script", "reply NOPERM"}, // of Redis 8 and Valkey 8
 	{"can't access at least one of the keys", "reply NOPERM"},
 	{"cluster support disabled", "no cluster"},
 }

@@ -14,7 +14,7 @@ import (
 // FuzzAccuracy makes dials of any parts and any bits: each is refused by Limiter, or has parts that make sense
 // and is what it says.
 func FuzzAccuracy(f *testing.F) {
-	for _, part := range []float64{0, -0.0, 0.1, 0.3, 1, 1 + 1e-9, -1e-9, 4e-10, 5e-10, 1e-300, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64} {
+	for _, part := range []float64{0, math.Copysign(0, -1), 0.1, 0.3, 1, 1 + 1e-9, -1e-9, 4e-10, 5e-10, 1e-300, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64} {
 		f.Add(part, 0.0, uint64(0))
 		f.Add(0.05, part, math.Float64bits(part))
 	}

@@ -79,6 +79,7 @@ type view struct {
 	policy FailurePolicy
 	shadow bool
 	soon   float64 // tokens that may be free by the time that Redis judges a request
+	mixed  bool    // a settle ran beside the question to Redis: the answers may be of before and after it
 }
 
 // look asks Redis for a key, and then looks at what this node knows of it: nothing
@@ -93,10 +94,12 @@ func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
 	cell, plan := exact.CellKey(key), l.planOf(key)
 	cause := "not asked: the limit is 0"
 	if !plan.Never {
+		replies := l.core.Replies(cell)
 		var err error
 		if v.store, err = l.core.Read(ctx, cell, plan.Rule); ctx.Err() != nil {
 			return v, ctx.Err()
 		}
+		v.mixed = replies != l.core.Replies(cell)
 		cause = ""
 		if err != nil {
 			cause = safeCause(err)
@@ -104,6 +107,7 @@ func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
 	}
 	var known bool
 	v.node, known = l.core.Inspect(cell, key)
+	v.mixed = v.mixed || v.node.Waits
 	v.policy, v.shadow = l.opts.OnFailure, l.opts.Shadow
 	s := &v.state
 	*s = stateOf(&v.node)

@@ -98,7 +98,7 @@ func TestLimiterRefusesBadArguments(t *testing.T) {
 		{"l", PerSecond(1<<53 + 1), nil, ErrInvalidLimit, []string{"count"}},
 		{"l", Per(1, 0), nil, ErrInvalidLimit, []string{"period"}},
 		{"l", Per(1, -time.Second), nil, ErrInvalidLimit, []string{"period", "-1s"}},
-		{"l", Per(1, 1500*time.Nanosecond), nil, ErrInvalidLimit, []string{"period", "1.5µs"}},
+		{"l", Per(1, 500*time.Nanosecond), nil, ErrInvalidLimit, []string{"period", "500ns"}},
 		{"l", PerSecond(5).WithBurst(0), nil, ErrInvalidLimit, []string{"burst", "0"}},
 		{"l", PerSecond(5).WithBurst(-3), nil, ErrInvalidLimit, []string{"burst", "-3"}},
 		{"l", Window(10, time.Minute).WithBurst(20), nil, ErrInvalidLimit, []string{"burst", "20"}},

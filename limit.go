@@ -9,8 +9,8 @@ import (
 
 // Limit is how much a key may use: a token bucket (PerSecond … Per) or a fixed
 // window (Window). It is a comparable value; its zero value is invalid and is
-// refused with ErrInvalidLimit. Counts and bursts are 0 to 2^53, periods whole
-// microseconds from 1 µs to 2^53 µs (285 years). A count of 0 denies everything.
+// refused with ErrInvalidLimit. Counts and bursts are 0 to 2^53, periods 1 µs to
+// 2^53 µs (285 years), rounded to whole microseconds. A count of 0 denies everything.
 //
 // Its methods are those of exact.Limit: WithBurst(b) returns the limit with a
 // bucket of b tokens (not for windows); Count, Period and Burst return its parts,

@@ -14,7 +14,7 @@ const maxPeriod = slice.MaxTokens * time.Microsecond
 // relatives) or a fixed window ([Window]). Limits are values and comparable.
 // The zero Limit is invalid; constructors never fail, [Limit.Validate] tells.
 //
-// Count and burst are at most 2^53 tokens; a period is 1 µs to 2^53 µs, in
+// Count and burst are at most 2^53 tokens; a period is 1 µs to 2^53 µs, and rounded to
 // whole microseconds. A count of 0 denies everything.
 type Limit struct {
 	count    int64
@@ -36,15 +36,24 @@ func PerHour(n int64) Limit { return Per(n, time.Hour) }
 func PerDay(n int64) Limit { return Per(n, 24*time.Hour) }
 
 // Per is a token bucket that refills continuously with n tokens per period
-// and holds n, unless [Limit.WithBurst] says otherwise.
+// and holds n, unless [Limit.WithBurst] says otherwise. The period is rounded to whole
+// microseconds.
 func Per(n int64, period time.Duration) Limit {
-	return Limit{count: n, burst: n, period: period}
+	return Limit{count: n, burst: n, period: rounded(period)}
+}
+
+// rounded leaves what is below a microsecond to Validate.
+func rounded(period time.Duration) time.Duration {
+	if period < time.Microsecond {
+		return period
+	}
+	return period.Round(time.Microsecond)
 }
 
 // Window allows n in each window of the given length. Windows are aligned to
 // the Unix epoch (UTC) by Redis's clock, so 2n may pass around an edge.
 func Window(n int64, period time.Duration) Limit {
-	return Limit{count: n, burst: n, period: period, windowed: true}
+	return Limit{count: n, burst: n, period: rounded(period), windowed: true}
 }
 
 // WithBurst returns l with a bucket that holds b tokens. A window has no
@@ -88,8 +97,6 @@ func (l Limit) Validate() error {
 		return fmt.Errorf("%w: count %d, allowed 0 to %d", ErrInvalidLimit, l.count, int64(slice.MaxTokens))
 	case l.period < time.Microsecond || l.period > maxPeriod:
 		return fmt.Errorf("%w: period %v, allowed %v to %v", ErrInvalidLimit, l.period, time.Microsecond, maxPeriod)
-	case l.period%time.Microsecond != 0:
-		return fmt.Errorf("%w: period %v, allowed whole microseconds", ErrInvalidLimit, l.period)
 	case l.windowed && l.burst != l.count:
 		return fmt.Errorf("%w: burst %d of a window, allowed its count %d", ErrInvalidLimit, l.burst, l.count)
 	case l.burst < 0 || l.burst > slice.MaxTokens || l.burst == 0 && l.count > 0:

@@ -13,7 +13,7 @@ func TestLimitValidate(t *testing.T) {
 	for _, l := range []Limit{
 		PerSecond(1), PerMinute(0), PerHour(slice.MaxTokens), PerDay(3), Per(5, time.Microsecond), Per(5, maxPeriod),
 		Per(0, time.Second).WithBurst(5), PerSecond(10).WithBurst(slice.MaxTokens), PerSecond(slice.MaxTokens).WithBurst(1),
-		Window(0, time.Second), Window(10, time.Hour), Window(10, time.Hour).WithBurst(10), Per(1, 1500*time.Microsecond),
+		Window(0, time.Second), Window(10, time.Hour), Window(10, time.Hour).WithBurst(10), Per(1, 1500*time.Microsecond), Per(1, time.Second/3), Window(1, time.Second/3),
 	} {
 		if err := l.Validate(); err != nil {
 			t.Errorf("%v: %v", l, err)
@@ -21,7 +21,7 @@ func TestLimitValidate(t *testing.T) {
 	}
 	for _, l := range []Limit{
 		{}, PerSecond(-1), PerSecond(slice.MaxTokens + 1), Per(1, 0), Per(1, -time.Second), Per(1, time.Nanosecond),
-		Per(1, 1500*time.Nanosecond), Per(1, maxPeriod+time.Microsecond), Per(1, math.MaxInt64), PerSecond(10).WithBurst(0),
+		Per(1, maxPeriod+time.Microsecond), Per(1, math.MaxInt64), PerSecond(10).WithBurst(0),
 		PerSecond(10).WithBurst(-1), PerSecond(10).WithBurst(slice.MaxTokens + 1), PerSecond(0).WithBurst(-1),
 		Window(10, time.Hour).WithBurst(11), Window(10, 0), Window(-1, time.Hour), {count: 1, burst: 1},
 	} {
@@ -41,7 +41,8 @@ func TestLimitAccessors(t *testing.T) {
 		PerSecond(5):                 "5 per 1s",
 		Window(100, time.Minute):     "100 per window of 1m0s",
 		PerSecond(5).WithBurst(5):    "5 per 1s",
-		Per(1, 1500*time.Nanosecond): "1 per 1.5µs",
+		Per(1, 1500*time.Nanosecond): "1 per 2µs",
+		Per(1, time.Second/3):        "1 per 333.333ms",
 	} {
 		if l.String() != want {
 			t.Errorf("%q, want %q", l, want)

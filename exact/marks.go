@@ -31,14 +31,21 @@ func (s *Store) Mark(ctx context.Context, marks []slice.Mark) error {
 		members[i] = redis.Z{Score: float64(m.At), Member: markText(m)}
 		newest = max(newest, m.At)
 	}
-	_, err := s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	return s.pipelined(ctx, func(pipe redis.Pipeliner) error {
 		pipe.ZAdd(ctx, key, members...)
 		pipe.ZRemRangeByScore(ctx, key, "-inf", strconv.FormatInt(newest-markTTL.Microseconds(), 10))
 		pipe.ZRemRangeByRank(ctx, key, 0, -maxMarks-1)
 		pipe.PExpire(ctx, key, markTTL)
 		return nil
 	})
-	return err
+}
+
+// pipelined sends what fill queues in one round trip.
+func (s *Store) pipelined(ctx context.Context, fill func(pipe redis.Pipeliner) error) error {
+	return guard(func() error {
+		_, err := s.rdb.Pipelined(ctx, fill)
+		return err
+	})
 }
 
 // Marks returns marks newer than since (microseconds of the store's clock),
@@ -48,9 +55,13 @@ func (s *Store) Marks(ctx context.Context, since int64, most int) ([]slice.Mark,
 	if most <= 0 {
 		return nil, nil
 	}
-	members, err := s.rdb.ZRangeByScoreWithScores(ctx, s.marksKey(), &redis.ZRangeBy{
-		Min: "(" + strconv.FormatInt(since, 10), Max: "+inf", Count: int64(most),
-	}).Result()
+	var members []redis.Z
+	err := guard(func() (err error) {
+		members, err = s.rdb.ZRangeByScoreWithScores(ctx, s.marksKey(), &redis.ZRangeBy{
+			Min: "(" + strconv.FormatInt(since, 10), Max: "+inf", Count: int64(most),
+		}).Result()
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +81,7 @@ func (s *Store) Claim(ctx context.Context, marks []slice.Mark) (claimed []bool, 
 		return nil, nil
 	}
 	replies := make([]*redis.IntCmd, len(marks))
-	_, err = s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	err = s.pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i, m := range marks {
 			replies[i] = pipe.ZRem(ctx, s.marksKey(), markText(m))
 		}

@@ -60,7 +60,7 @@ func readFleet(f *slice.Fleet, c *call) {
 // fleet that cannot be told finds out by itself once the ttl is over; the
 // error is the first of them.
 func (s *Store) Leave(ctx context.Context, member string, limiters []string) error {
-	_, err := s.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+	err := s.pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for _, l := range limiters {
 			pipe.ZRem(ctx, s.membersKey(l), member)
 		}

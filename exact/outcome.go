@@ -44,6 +44,7 @@ var refusalTexts = []string{
 	"ERR AUTH ", // no password is configured any more
 	"ERR DB index is out of range",
 	"ERR Error compiling script",
+	"ERR ACL failure in script: ",                              // the same of Redis 8 and Valkey 8
 	"ERR The user executing the script can't run this command", // which is TIME, the script's first
 }
 

@@ -5,6 +5,8 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"errors"
+	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -99,9 +101,12 @@ func sendPipelined(ctx context.Context, client *redis.Client, calls []*call) {
 		cmds[i] = onceCmd{redis.NewCmd(ctx, c.args...)}
 		_ = pipe.Process(ctx, cmds[i]) // queues only
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	panicked := guard(func() error { _, _ = pipe.Exec(ctx); return nil }) // each command has its own error
 	for i, c := range calls {
 		c.reply, c.err = cmds[i].Result()
+		if panicked != nil {
+			c.reply, c.err = nil, panicked
+		}
 	}
 }
 
@@ -112,8 +117,26 @@ type processor interface {
 
 func send(ctx context.Context, p processor, c *call) {
 	cmd := onceCmd{redis.NewCmd(ctx, c.args...)}
-	_ = p.Process(ctx, cmd)
-	c.reply, c.err = cmd.Result()
+	panicked := guard(func() error { _ = p.Process(ctx, cmd); return nil })
+	if c.reply, c.err = cmd.Result(); panicked != nil {
+		c.reply, c.err = nil, panicked
+	}
+}
+
+// ErrHook says that user code in the client (a hook, a Dialer) panicked during a call.
+// What the call said may have been executed. The text has the type of the panic's
+// value alone, which may hold anything.
+var ErrHook = errors.New("hybrid: a hook of the Redis client panicked")
+
+// guard keeps a panic of user code in the client from ending the process: most calls run
+// on goroutines of the library, where no caller could recover.
+func guard(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %T", ErrHook, p)
+		}
+	}()
+	return do()
 }
 
 // sendLoaded is send, and once more if the server did not know the script.

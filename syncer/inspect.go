@@ -30,6 +30,15 @@ func (l *Limiter) Inspect(name, user string) (v View, known bool) {
 	return v, false
 }
 
+// Replies counts the store's replies about a key to this node, so that who reads the store
+// beside them sees whether one has come meanwhile.
+func (l *Limiter) Replies(name string) uint32 {
+	if a, ok := l.table.Load(name); ok {
+		return a.replies()
+	}
+	return 0
+}
+
 // view describes an account that is in use; false if it was retired.
 func (a *Account) view(now int64) (v View, ok bool) {
 	a.lock()

@@ -38,6 +38,9 @@ type View struct {
 
 	Free   int64         // tokens of the whole account, as far as this node knows
 	FullIn time.Duration // until all of it is free
+
+	Remaining  int64         // what a Result says: tokens that are free or in the slice
+	ResetAfter time.Duration // until all are free
 }
 
 // View describes a key; s is nil for one that is not in touch with the store. It changes
@@ -47,6 +50,7 @@ func (t *Step) View(s *State) View {
 	if !t.Plan.Never {
 		v.Free = t.Known.Free(t.Plan, t.Now)
 	}
+	_, v.Remaining, v.ResetAfter = t.Known.Read(t.Now).View(t.Plan, v.Slice)
 	t.viewFloor(s, &v)
 	if s == nil {
 		v.Share = t.share(&Fallback{}).level(t)
