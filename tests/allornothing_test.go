@@ -59,9 +59,12 @@ func TestWhatAllowAllGivesBackStaysInItsWindow(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				allow(t, window, "w", 1)
 				edge := time.Now().Truncate(10 * time.Second).Add(10 * time.Second)
-				until(edge.Add(-7 * time.Millisecond))
-				n.link.RTT(func() time.Duration { return 9 * time.Millisecond })
-				n.all(hybrid.Check{Limiter: window, Key: "w", N: 9}, hybrid.Check{Limiter: shared, Key: "s"})
+				until(edge.Add(-4 * time.Millisecond))
+				n.link.RTT(func() time.Duration { return 5 * time.Millisecond })
+				r := n.all(hybrid.Check{Limiter: window, Key: "w", N: 9}, hybrid.Check{Limiter: shared, Key: "s"})
+				if r.Allowed || r.Check != 1 || time.Now().Before(edge) {
+					t.Fatalf("%+v, %v before the edge", r, time.Until(edge))
+				}
 				n.link.RTT(func() time.Duration { return 600 * time.Microsecond })
 				got := 0
 				for until(edge.Add(10 * time.Millisecond)); time.Until(edge.Add(9*time.Second)) > 0; time.Sleep(50 * time.Millisecond) {
