@@ -2,9 +2,13 @@ package hybrid
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/syncer"
 )
 
 // Wait is WaitN of one token.
@@ -44,10 +48,45 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 		case r.RetryAfter == Never:
 			return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, r.Limit)
 		}
-		if err := line.sleep(ctx, r.RetryAfter, news, l.core.Done()); err != nil {
+		after := r.RetryAfter
+		if r.Path != PathFallback {
+			turn, err := l.reserve(ctx, line, news, key, n)
+			if turn.Allowed || err != nil {
+				return err
+			}
+			if turn.RetryAfter > 0 {
+				after = turn.RetryAfter
+			}
+		}
+		if err := line.sleep(ctx, after, news, l.core.Done()); err != nil {
 			return err
 		}
 	}
+}
+
+// reserve takes the turn of the first in line: Redis charges its tokens now, and nothing
+// smaller overtakes it until it may go. In a window there is no turn: it asks again when
+// the next one begins.
+func (l *Limiter) reserve(ctx context.Context, line *line, news <-chan struct{}, key string, n int64) (turn syncer.Answer, err error) {
+	cell := exact.CellKey(key)
+	a := l.core.Account(cell, key)
+	if a.Plan().Rule.Window > 0 {
+		return turn, nil
+	}
+	turn, ok, err := a.Reserve(ctx, n)
+	switch {
+	case errors.Is(err, syncer.ErrDown):
+		return syncer.Answer{}, nil
+	case err != nil || !ok || !turn.Allowed || turn.Path == PathFallback || turn.RetryAfter == 0:
+		return turn, err
+	}
+	goes := time.Now().Add(turn.RetryAfter)
+	err = line.sleep(ctx, turn.RetryAfter, news, l.core.Done())
+	if early := time.Until(goes) > 0; err == nil && !early {
+		return turn, nil
+	}
+	_ = l.Refund(ctx, key, n) // it does not go after all, or asks again by another limit
+	return syncer.Answer{RetryAfter: time.Nanosecond}, err
 }
 
 // waits is the lines of callers that wait, by key. Only keys that somebody

@@ -183,7 +183,7 @@ func ExampleStore_Mark() {
 	fmt.Println(marks)
 	fmt.Println(must(store.Marks(ctx, marks[0].At, 100))) // nothing new since then
 	// Output:
-	// [{hybrid:{}a1:3:api:alice 1 1000000}]
+	// [{hybrid:{}a1:3:api:alice 1 1000000 false}]
 	// []
 }
 

@@ -99,7 +99,7 @@ func drawUsage(t *rapid.T, now int64, r slice.Rule) slice.Usage {
 		u.ReturnAt = max(0, now+rapid.Int64Range(-3*slice.Epoch, slice.Epoch).Draw(t, "since"))
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "runs") {
-		u.Needs = append(u.Needs, slice.Need{Cost: drawTokens(t, "cost", 1), Count: drawTokens(t, "of", 1)})
+		u.Needs = append(u.Needs, slice.Need{Cost: drawTokens(t, "cost", 1), Count: drawTokens(t, "of", 0)})
 	}
 	if rapid.Bool().Draw(t, "wants") {
 		u.Want, u.Least = drawTokens(t, "want", 1), rapid.Int64Range(1, 5).Draw(t, "least")

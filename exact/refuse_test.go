@@ -174,7 +174,7 @@ func TestBadArguments(t *testing.T) {
 			"no least":        func(e *slice.Settle) { e.Usage.Want, e.Usage.Unit, e.Usage.Divisor = 1, 1, 1 },
 			"no cost":         func(e *slice.Settle) { e.Usage.Needs[0].Cost = 0 },
 			"cost":            func(e *slice.Settle) { e.Usage.Needs[0].Cost = slice.MaxTokens + 2 },
-			"no count":        func(e *slice.Settle) { e.Usage.Needs[0].Count = 0 },
+			"no count":        func(e *slice.Settle) { e.Usage.Needs[0].Count = -1 },
 			"too many runs":   func(e *slice.Settle) { e.Usage.Needs = make([]slice.Need, slice.MaxRuns+1) },
 			"second run":      func(e *slice.Settle) { e.Usage.Needs = []slice.Need{{Cost: 1, Count: 1}, {Cost: -1, Count: 1}} },
 			"infinite charge": func(e *slice.Settle) { e.Usage.Charged = math.Inf(1) },

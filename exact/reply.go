@@ -86,7 +86,7 @@ func (r *reader) grant(e *slice.Settle, flags int64) slice.Grant {
 		g.Admitted, r.admitted = r.admitted[:n:n], r.admitted[n:]
 		for i := range g.Admitted {
 			g.Admitted[i] = r.integer()
-			r.broken = r.broken || g.Admitted[i] < 0 || g.Admitted[i] > e.Usage.Needs[i].Count
+			r.broken = r.broken || g.Admitted[i] < 0 || g.Admitted[i] > max(e.Usage.Needs[i].Count, 1)
 		}
 	}
 	r.broken = r.broken || flags < 0 || g.Now < g.Clock || g.Clock < 0

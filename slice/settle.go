@@ -33,8 +33,14 @@ type Tag struct {
 // Need is a run of Count requests of Cost tokens each that wait for an answer.
 type Need struct {
 	Cost  int64 // tokens, > 0
-	Count int64 // requests, > 0
+	Count int64 // requests, > 0; or 0: one that may wait. It comes last
 }
+
+// A need that may wait (Count 0) is admitted if it fits, and else reserved while used +
+// cost ≤ 2·B: it is charged at once, nothing else is admitted or lent while more than B
+// is used, and it goes when used has drained to B, (Used − B)/r after Now, without another
+// operation. So the first in line goes first, in the store's order. Grant.Admitted says
+// 1 for both, and 0 if it was refused. A window reserves nothing.
 
 // Usage is what a node reports of one account and asks for it.
 type Usage struct {

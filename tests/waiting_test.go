@@ -2,7 +2,10 @@ package tests_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,4 +140,54 @@ func TestALargeCostGetsItsTurn(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Waiters of one cost on several nodes are served in turn: none waits twice as long as
+// another.
+func TestWaitersOnSeveralNodesAreServedInTurn(t *testing.T) {
+	story(t, func(w *world) {
+		var took [4]time.Duration
+		var all sync.WaitGroup
+		for i := range took {
+			n := w.node(hybrid.Options{})
+			l := n.limiter("api", hybrid.PerSecond(20), hybrid.LimiterOptions{Accuracy: hybrid.Strict})
+			all.Go(func() {
+				time.Sleep(2*time.Second + time.Duration(i)*time.Millisecond)
+				began := time.Now()
+				for range 20 {
+					if err := l.WaitN(ctx, "k", 15); err != nil {
+						t.Error(err)
+					}
+				}
+				took[i] = time.Since(began)
+			})
+		}
+		all.Wait()
+		// 80 times 15 tokens at 20 per second take 59 s in all, whoever has them.
+		if most, least := slices.Max(took[:]), slices.Min(took[:]); most > 2*least || most > 64*time.Second {
+			t.Errorf("20 turns took %v", took)
+		}
+	})
+}
+
+// Who leaves while waiting for a turn gives it back.
+func TestWhoLeavesGivesTheTurnBack(t *testing.T) {
+	story(t, func(w *world) {
+		n := w.node(hybrid.Options{})
+		limit := hybrid.PerMinute(20)
+		l := n.limiter("api", limit, hybrid.LimiterOptions{Accuracy: hybrid.Exact})
+		allow(t, l, "k", 20)
+		late, cancel := context.WithCancel(ctx)
+		go func() {
+			time.Sleep(5 * time.Second)
+			cancel()
+		}()
+		if err := l.WaitN(late, "k", 15); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(time.Second)
+		if used := w.books("api", limit, hybrid.Exact, "k").Used; !near(used, 18, 0.5) {
+			t.Errorf("%v used 6 s after 20 of 20 per minute, want 18", used)
+		}
+	})
 }

@@ -12,7 +12,8 @@
 --                    admissions of n tokens, of which the first was at t (microseconds of this clock): what
 --                    has drained since is not given back, or it would be there twice
 --          fallback  admitted while the store was away; charged up to B
---          cost count   of each run of needs, at most 64 times
+--          cost count   of each run of needs, at most 64 times. Count 0 is one request that may wait: it is
+--                       reserved while used + cost <= 2B, of a bucket, and goes when used has drained to B
 -- ARGV[#KEYS + j]   terms, which many accounts of a batch share, as numbers too
 --          window    microseconds, aligned to the Unix epoch; 0 = token bucket
 --          B r       burst (tokens), rate (tokens per microsecond; unused by a window)
@@ -107,7 +108,7 @@ for i = 1, count do
       c, k, at = match(question, NEED, at)
       if at then
         c, k = c + 0, k + 0
-        if c < 1 or c > INT or k < 1 or k > INT or runs == MAX_RUNS then
+        if c < 1 or c > INT or k < 0 or k > INT or runs == MAX_RUNS then
           at = nil
         else
           need[2 * runs + 1], need[2 * runs + 2] = c, k
@@ -238,13 +239,18 @@ for i = 1, count do
     -- Admit of each run as many as fit. A refused need is not charged, and a smaller one behind it may fit.
     local admitted, refused = 0, false
     for j = 1, runs do
-      local c, most, free = need[2 * j - 1], need[2 * j], burst - used
+      local c, most, limit = need[2 * j - 1], need[2 * j], burst
+      if most == 0 then -- it may wait
+        most = 1
+        if window == 0 and c <= burst then limit = 2 * burst end
+      end
+      local free = limit - used
       local k = free / c
       k = k - k % 1
       if k > most then k = most end
       if k < 0 then k = 0 end
       -- The quotient may have been rounded up, and near 2^53 the sum loses what is too much. Neither is ever too low.
-      while k > 0 and (k * c > free or used + k * c > burst) do k = k - 1 end
+      while k > 0 and (k * c > free or used + k * c > limit) do k = k - 1 end
       used = used + k * c
       took[j] = k
       admitted = admitted + k

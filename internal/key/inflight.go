@@ -75,13 +75,21 @@ func (f *inflight) end() []*Waiter {
 }
 
 // needs moves the requests that wait into the settle, neighbours of equal cost as one
-// run. What exceeds the runs of one settle waits for the next.
+// run. What exceeds the runs of one settle waits for the next. A reservation ends them: what
+// the reply says is used is then what stands before it.
 func (f *inflight) needs() (runs []slice.Need, reset bool) {
 	i := 0
 	for ; i < len(f.waiting); i++ {
 		w := f.waiting[i]
 		if w.left {
 			continue
+		}
+		if w.waits {
+			runs = append(runs, slice.Need{Cost: w.Cost})
+			w.sent = true
+			f.sent = append(f.sent, w)
+			i++
+			break
 		}
 		if w.Cost > 0 {
 			if n := len(runs); n > 0 && runs[n-1].Cost == w.Cost {

@@ -90,8 +90,8 @@ func (s *State) takeNeeds(t *Step) (runs []slice.Need, reset bool) {
 	runs, reset = s.inflight.needs()
 	for _, run := range runs {
 		s.demand.noteCost(run.Cost)
-		s.demand.attempt(run.Cost*run.Count, t.Now, t.Plan.horizon)
-		s.budget.add(run.Count)
+		s.demand.attempt(run.Cost*max(run.Count, 1), t.Now, t.Plan.horizon)
+		s.budget.add(max(run.Count, 1))
 		s.demand.askedAt = t.Now
 	}
 	return runs, reset
@@ -118,6 +118,14 @@ func (s *State) answer(t *Step, sent []*Waiter, st *slice.Settle) {
 			w.answer(Answer{Allowed: true, Path: PathExact})
 			continue
 		}
+		if w.waits {
+			a := s.reserved(t, w.Cost, st)
+			if w.left && a.Allowed {
+				s.Refund(t, w.Cost) // it does not go after all
+			}
+			w.answer(a)
+			continue
+		}
 		for st.Usage.Needs[run].Cost != w.Cost || used == st.Usage.Needs[run].Count {
 			run, used = run+1, 0
 		}
@@ -132,6 +140,35 @@ func (s *State) answer(t *Step, sent []*Waiter, st *slice.Settle) {
 		}
 		w.answer(a)
 	}
+}
+
+// Reserve asks the store for the turn of a request that was denied and may wait: n tokens
+// that are charged at once, and may be used when the account has drained to its limit. Until
+// then nothing else is admitted from it, so smaller costs cannot starve a large one.
+func (s *State) Reserve(t *Step, n int64) *Waiter {
+	w := NewWaiter(n)
+	w.waits = true
+	s.inflight.waiting = append(s.inflight.waiting, w)
+	s.begin(t, purpose{}, SendNow)
+	return w
+}
+
+// reserved is the answer to a reservation, the last need of its settle.
+func (s *State) reserved(t *Step, cost int64, st *slice.Settle) Answer {
+	g, burst := &st.Grant, float64(st.Rule.Burst)
+	if g.Admitted[len(g.Admitted)-1] == 1 {
+		t.Tally.ExactAllowed++
+		a := Answer{Allowed: true, Path: PathExact}
+		if g.Used > burst {
+			a.RetryAfter = slice.RetryAfter(st.Rule, *g, 0)
+		}
+		return a
+	}
+	t.Tally.ExactDenied++
+	s.denials.add(1, t.Now)
+	twice := st.Rule
+	twice.Burst *= 2
+	return Answer{Path: PathExact, RetryAfter: slice.RetryAfter(twice, *g, cost)}
 }
 
 // retryAfter returns what a refused request is told: the deny cache's time if that
@@ -152,7 +189,7 @@ func (s *State) serveWaiting(t *Step) {
 		if w.left {
 			continue
 		}
-		if w.Cost > 0 {
+		if w.Cost > 0 && !(w.waits && !t.Down) {
 			if a, ok := s.Recheck(t, w.Cost); ok {
 				w.answer(a)
 				continue

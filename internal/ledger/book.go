@@ -88,7 +88,14 @@ func (a *Account) admit(r slice.Rule, needs []slice.Need, g *slice.Grant) (admit
 	}
 	g.Admitted = make([]int64, len(needs))
 	for i, n := range needs {
-		k := a.fit(float64(r.Burst), n)
+		limit := float64(r.Burst)
+		if n.Count == 0 { // it may wait
+			n.Count = 1
+			if r.Window == 0 && n.Cost <= r.Burst {
+				limit *= 2
+			}
+		}
+		k := a.fit(limit, n)
 		a.Used += float64(float64(k) * float64(n.Cost))
 		g.Admitted[i] = k
 		admitted = admitted || k > 0
@@ -98,11 +105,11 @@ func (a *Account) admit(r slice.Rule, needs []slice.Need, g *slice.Grant) (admit
 }
 
 // fit finds by bisection how many of a run fit. Most runs fit whole or not at all.
-func (a *Account) fit(burst float64, n slice.Need) int64 {
-	free := burst - a.Used
+func (a *Account) fit(limit float64, n slice.Need) int64 {
+	free := limit - a.Used
 	fits := func(k int64) bool {
 		c := float64(k * n.Cost)
-		return c <= free && a.Used+c <= burst
+		return c <= free && a.Used+c <= limit
 	}
 	if !fits(1) {
 		return 0

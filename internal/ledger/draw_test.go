@@ -62,7 +62,7 @@ func drawUsage(t *rapid.T) (u slice.Usage) {
 		u.ReturnAt = rapid.Int64Range(-3*slice.Epoch, slice.Epoch).Draw(t, "since")
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "runs") {
-		u.Needs = append(u.Needs, slice.Need{Cost: drawTokens(t, "cost", 1), Count: drawTokens(t, "of", 1)})
+		u.Needs = append(u.Needs, slice.Need{Cost: drawTokens(t, "cost", 1), Count: drawTokens(t, "of", 0)})
 	}
 	if rapid.Bool().Draw(t, "wants") {
 		u.Want, u.Least = drawTokens(t, "want", 1), rapid.Int64Range(1, 3).Draw(t, "least")
@@ -86,7 +86,7 @@ var spoil = []func(*slice.Settle){
 	func(s *slice.Settle) { s.Usage.Return, s.Usage.ReturnAt = math.NaN(), 1 },
 	func(s *slice.Settle) { s.Usage.Held = slice.MaxSlice + 1 },
 	func(s *slice.Settle) { s.Usage.Divisor = 0 },
-	func(s *slice.Settle) { s.Usage.Needs = []slice.Need{{Cost: 1, Count: 1}, {Cost: 1}} },
+	func(s *slice.Settle) { s.Usage.Needs = []slice.Need{{Cost: 1, Count: 1}, {Cost: 1, Count: -1}} },
 	func(s *slice.Settle) {
 		s.Usage.Needs = slices.Repeat([]slice.Need{{Cost: 1, Count: 1}}, slice.MaxRuns+1)
 	},

@@ -29,7 +29,7 @@ func soundTerms(u *slice.Usage) bool {
 
 func soundNeeds(needs []slice.Need) bool {
 	for _, n := range needs {
-		if !within(n.Cost, 1, slice.MaxTokens) || !within(n.Count, 1, slice.MaxTokens) {
+		if !within(n.Cost, 1, slice.MaxTokens) || !within(n.Count, 0, slice.MaxTokens) {
 			return false
 		}
 	}
