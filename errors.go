@@ -19,5 +19,6 @@ var (
 	ErrInvalidAccuracy  = errors.New("hybrid: invalid accuracy")
 	ErrInvalidKey       = errors.New("hybrid: invalid key") // longer than 64 KiB
 	ErrDuplicateLimiter = errors.New("hybrid: duplicate limiter")
+	ErrTooManyWaiters   = errors.New("hybrid: too many waiters")       // only from Wait and WaitN: LimiterOptions.MaxWaiters
 	ErrExceedsBurst     = errors.New("hybrid: cost exceeds the burst") // only from Wait and WaitN
 )

@@ -110,9 +110,9 @@ func (n *Node) Limiter(name string, l Limit, opts *LimiterOptions) (*Limiter, er
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	lim := &Limiter{node: n, opts: o, dead: &n.sync.Dead, waits: newWaits()}
+	lim := &Limiter{node: n, opts: o, dead: &n.sync.Dead, waits: newWaits(orDefault(o.MaxWaiters, 1<<14))}
 	lim.limit.Store(&l)
-	cfg := syncer.LimiterConfig{Name: name, Plan: lim.plan(l), Policy: o.OnFailure, Changed: lim.waits.wake}
+	cfg := syncer.LimiterConfig{Name: name, Plan: lim.plan(l), Policy: o.OnFailure, Timeout: o.StoreTimeout, Changed: lim.waits.wake}
 	if o.LimitFor != nil {
 		lim.tiers = newTiers(lim)
 		cfg.PlanFor = lim.tiers.planFor

@@ -56,6 +56,14 @@ type LimiterOptions struct {
 
 	// Shadow decides and counts, but always allows.
 	Shadow bool
+
+	// MaxWaiters bounds the callers of Wait that one key may have on this node; 1 to
+	// 1<<20, default 1<<14. More get ErrTooManyWaiters at once.
+	MaxWaiters int
+
+	// StoreTimeout is Options.StoreTimeout for this limiter alone: a login may wait longer
+	// than a feed. 1 ms to 10 s, default that of the node.
+	StoreTimeout time.Duration
 }
 
 // FailurePolicy is what a limiter answers while Redis does not. Its String is the name of
@@ -77,6 +85,7 @@ const (
 	longestNodeID = 128
 	longestName   = 256
 	longestKey    = 64 << 10
+	mostWaiters   = 1 << 20
 )
 
 // withDefaults returns a copy that is complete and valid, or an error that
@@ -113,8 +122,13 @@ func (o *Options) validate() error {
 }
 
 func (o *LimiterOptions) validate() error {
-	if o.OnFailure > FailClosed {
+	switch {
+	case o.OnFailure > FailClosed:
 		return invalid("LimiterOptions.OnFailure", o.OnFailure, "FailLocal, FailOpen or FailClosed")
+	case o.MaxWaiters < 0 || o.MaxWaiters > mostWaiters:
+		return invalid("LimiterOptions.MaxWaiters", o.MaxWaiters, "1 to 1048576")
+	case o.StoreTimeout != 0 && (o.StoreTimeout < shortest || o.StoreTimeout > longest):
+		return invalid("LimiterOptions.StoreTimeout", o.StoreTimeout, "1ms to 10s")
 	}
 	return o.Accuracy.validate()
 }

@@ -60,6 +60,7 @@ type LimiterStats struct {
 
 	InvalidTiers uint64 // answers of LimitFor that were no limit
 	Keys         int    // keys remembered now
+	Waiters      int    // callers of Wait now, in line or waiting for their turn
 	Fleet        int    // live nodes, as last heard of Redis, whatever Options.Servers says; 0 before that
 
 	// Overshoot is what the fleet may admit beyond the limit now, as a part of it: the
@@ -92,6 +93,7 @@ func (s *LimiterStats) add(o LimiterStats) {
 	s.Unknown += o.Unknown
 	s.InvalidTiers += o.InvalidTiers
 	s.Keys += o.Keys
+	s.Waiters += o.Waiters
 	s.Fleet = max(s.Fleet, o.Fleet)
 	s.Overshoot = max(s.Overshoot, o.Overshoot)
 }
@@ -149,10 +151,19 @@ func (n *Node) Stats() Stats {
 	for _, l := range n.sync.Limiters() {
 		one := limiterStats(l)
 		one.Overshoot = n.overshoot(l, st.StoreDown)
+		one.Waiters = n.waiters(l)
 		st.Limiters[l.Name()] = one
 		st.Total.add(one)
 	}
 	return st
+}
+
+// waiters returns the callers of Wait; 0 for a limiter that is just being made or closed.
+func (n *Node) waiters(core *syncer.Limiter) int {
+	if l, ok := n.limiters.Load(core); ok {
+		return int(l.(*Limiter).waits.count.Load())
+	}
+	return 0
 }
 
 // overshoot returns the part of a limiter's limit that may be admitted on top of it,

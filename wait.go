@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hybridlimit/hybrid/exact"
@@ -23,7 +24,8 @@ func (l *Limiter) Wait(ctx context.Context, key string) error { return l.WaitN(c
 // before the caller may ask again or, where others stand before it, before the first
 // of them may. How long those others will take is not guessed, for they may leave and
 // tokens may come back: behind them a caller may wait in vain until ctx ends. With
-// ErrExceedsBurst it returns at once if n can never pass. Otherwise it fails like AllowN.
+// ErrExceedsBurst it returns at once if n can never pass, with ErrTooManyWaiters if
+// LimiterOptions.MaxWaiters callers wait for the key on this node. Otherwise it fails like AllowN.
 func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 	if err := l.usable(key, n); err != nil {
 		return err
@@ -35,6 +37,9 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 		return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, plan.Rule.Burst)
 	}
 	line, turn := l.waits.join(key)
+	if line == nil {
+		return fmt.Errorf("%w: %d wait for this key, allowed %d", ErrTooManyWaiters, l.waits.most, l.waits.most)
+	}
 	defer l.waits.leave(key, line, turn)
 	if err := line.await(ctx, turn, l.core.Done()); err != nil {
 		return err
@@ -92,13 +97,15 @@ func (l *Limiter) reserve(ctx context.Context, line *line, news <-chan struct{},
 // waits is the lines of callers that wait, by key. Only keys that somebody
 // waits for are in it.
 type waits struct {
+	most  int // callers in one line
+	count atomic.Int64
 	mu    sync.Mutex
 	lines map[string]*line
 	woken chan struct{} // closed and replaced when a limit has changed or a key was reset
 }
 
-func newWaits() *waits {
-	return &waits{lines: make(map[string]*line), woken: make(chan struct{})}
+func newWaits(most int) *waits {
+	return &waits{most: most, lines: make(map[string]*line), woken: make(chan struct{})}
 }
 
 // news returns a channel that is closed when it is worth asking again.
@@ -125,7 +132,7 @@ type line struct {
 	news  <-chan struct{} // when it is closed, next is void: the first one asks now
 }
 
-// join puts a caller at the end of its line.
+// join puts a caller at the end of its line; without a line if that is too long.
 func (w *waits) join(key string) (*line, chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,6 +144,10 @@ func (w *waits) join(key string) (*line, chan struct{}) {
 	turn := make(chan struct{})
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
+	if len(ln.turns) >= w.most {
+		return nil, nil
+	}
+	w.count.Add(1)
 	ln.turns = append(ln.turns, turn)
 	if len(ln.turns) == 1 {
 		close(turn)
@@ -156,6 +167,7 @@ func (w *waits) leave(key string, ln *line, turn chan struct{}) {
 			continue
 		}
 		ln.turns = append(ln.turns[:i], ln.turns[i+1:]...)
+		w.count.Add(-1)
 		if i == 0 {
 			ln.next = time.Time{} // that was for its cost; what the next one waits for is not known
 		}

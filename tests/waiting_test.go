@@ -191,3 +191,51 @@ func TestWhoLeavesGivesTheTurnBack(t *testing.T) {
 		}
 	})
 }
+
+// More callers than one key may have on a node are refused at once, and are counted no longer.
+func TestWaitersAreBounded(t *testing.T) {
+	story(t, func(w *world) {
+		n := w.node(hybrid.Options{})
+		l := n.limiter("api", hybrid.PerHour(1), hybrid.LimiterOptions{MaxWaiters: 3})
+		allow(t, l, "k", 1)
+		late, cancel := context.WithCancel(ctx)
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() { _ = l.Wait(late, "k") })
+		}
+		time.Sleep(time.Second)
+		if got := n.Stats().Total.Waiters; got != 3 {
+			t.Errorf("%d waiters, want 3", got)
+		}
+		if err := l.Wait(late, "k"); !errors.Is(err, hybrid.ErrTooManyWaiters) {
+			t.Errorf("got %v", err)
+		}
+		if err := l.Wait(late, "other"); err != nil {
+			t.Errorf("another key: %v", err)
+		}
+		cancel()
+		all.Wait()
+		if got := n.Stats().Total.Waiters; got != 0 {
+			t.Errorf("%d waiters, want none", got)
+		}
+	})
+}
+
+// A limiter may wait longer for Redis than the others of its node.
+func TestALimiterHasItsOwnStoreTimeout(t *testing.T) {
+	story(t, func(w *world) {
+		n := w.node(hybrid.Options{})
+		feed := n.limiter("feed", hybrid.PerHour(100), hybrid.LimiterOptions{Accuracy: hybrid.Exact, OnFailure: hybrid.FailClosed})
+		login := n.limiter("login", hybrid.PerHour(100), hybrid.LimiterOptions{Accuracy: hybrid.Exact, OnFailure: hybrid.FailClosed, StoreTimeout: time.Second})
+		n.link.RTT(func() time.Duration { return 100 * time.Millisecond })
+		if r := allow(t, login, "k", 1); !r.Allowed || r.Path != hybrid.PathExact {
+			t.Errorf("login: %+v", r)
+		}
+		if r := allow(t, feed, "k", 1); r.Path != hybrid.PathFallback {
+			t.Errorf("feed: %+v", r)
+		}
+		if _, err := n.Limiter("x", hybrid.PerHour(1), &hybrid.LimiterOptions{StoreTimeout: time.Minute}); !errors.Is(err, hybrid.ErrInvalidOption) {
+			t.Errorf("a minute: %v", err)
+		}
+	})
+}

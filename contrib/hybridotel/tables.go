@@ -65,6 +65,8 @@ var limiterWholes = []whole[limiterStats]{
 
 	{upDown, "key.count", "{key}", "Keys remembered now.",
 		nil, func(s *limiterStats) int64 { return int64(s.Keys) }},
+	{upDown, "waiter.count", "{caller}", "Callers of Wait that are in line or wait for their turn.",
+		nil, func(s *limiterStats) int64 { return int64(s.Waiters) }},
 	{gauge, "fleet.size", "{node}", "Live nodes, as last heard of Redis; 0 before that.",
 		nil, func(s *limiterStats) int64 { return int64(s.Fleet) }},
 }
