@@ -87,7 +87,7 @@ func (a *Account) stepLocked(now int64) key.Step {
 		Cell: &a.Cell, Dead: &s.Dead, Known: &a.Known, Floor: &a.floor, Fleet: &l.fleet,
 		Forgotten: l.shared.forgotten.Load(), Chance: s.random.float(),
 		Timing: key.Timing{
-			Clock: shard.clock.Load(), Latency: s.batcher.Latency(), SyncInterval: int64(s.cfg.SyncInterval),
+			Clock: shard.clock.Load(), Latency: s.link.batcher.Latency(), SyncInterval: int64(s.cfg.SyncInterval),
 			Timeout: int64(l.timeout), Downtime: s.timers.downtime(),
 		},
 		Down: shard.Down(), Closed: l.end.closed.Load(), Retired: a.Known.Retired,
@@ -169,10 +169,13 @@ func (a *Account) update(do func(s *key.State, t *key.Step)) bool {
 	return true
 }
 
+// Refresh asks for the key's own limit before a call begins, for the batcher: what user
+// code takes is not the store's delay.
+func (a *Account) Refresh(now int64) { a.RefreshPlan(now) }
+
 // Prepare makes the settle of an account whose turn has come, for the batcher. ok is
 // false if it was queued in the background and has been sent since.
 func (a *Account) Prepare(background bool, now int64) (st *slice.Settle, ok bool) {
-	a.RefreshPlan(now)
 	a.lock()
 	defer a.unlock()
 	c := a.active.Load()

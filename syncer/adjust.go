@@ -130,9 +130,11 @@ func (l *Limiter) consult(ctx context.Context, name string, st *slice.Settle) (s
 	st.Account = l.s.store.Account(l.name, name)
 	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout, ErrTimeout)
 	defer cancel()
-	switch err := l.s.batcher.Ask(ctx, l.s.shardOf(l.name, name).Shard, st); {
-	case err == ErrDown:
-		return slice.Grant{}, err
+	shard := l.s.shardOf(l.name, name)
+	if shard.Down() {
+		return slice.Grant{}, ErrDown
+	}
+	switch err := shard.Ask(ctx, st); {
 	case err != nil:
 		return slice.Grant{}, context.Cause(ctx)
 	case st.Outcome != slice.Ran:

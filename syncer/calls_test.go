@@ -2,6 +2,7 @@ package syncer
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -82,5 +83,28 @@ func TestSilence(t *testing.T) {
 		if w.Silence() > time.Second {
 			t.Errorf("silent for %v, and it is back", w.Silence())
 		}
+	})
+}
+
+// LimitFor is user code and may take its time, which is not the store's: it neither opens
+// the breaker nor shows in the times of calls.
+func TestUserCodeIsNotTheStoresDelay(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		plan := NewPlan(bucket(1000, time.Hour), exactly) // a used key is not forgotten
+		l := w.add(LimiterConfig{Name: "l", Plan: plan, PlanFor: func(string) *Plan {
+			time.Sleep(60 * time.Millisecond)
+			return plan
+		}})
+		for i := range 300 {
+			go allow(l, fmt.Sprint("k", i%30), 1)
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(3 * time.Second)
+		if n := w.Calls().Calls.Load(); n < 30 {
+			t.Errorf("%d calls, too few to show anything", n)
+		}
+		_, sum := w.Calls().CallTime.Read()
+		equal(t, "time of all calls", time.Duration(sum), 0)
+		equal(t, "changes of the breaker", len(w.changes()), 0)
 	})
 }

@@ -21,7 +21,7 @@ func (s *Syncer) Add(cfg LimiterConfig) (*Limiter, bool, error) {
 	}
 	l := s.newLimiter(cfg)
 	s.registry.byName[cfg.Name] = l
-	for _, part := range s.shards {
+	for _, part := range s.link.shards {
 		part.heart.Soon()
 	}
 	s.loop.wake()
@@ -173,7 +173,7 @@ func (s *Syncer) Shutdown(ctx context.Context, undone func()) error {
 func (s *Syncer) settleDown(ctx context.Context) error {
 	return batch.Within(ctx, func() error {
 		s.loop.tasks.Wait()
-		s.batcher.Wait()
+		s.link.batcher.Wait()
 		return nil
 	})
 }
@@ -181,7 +181,7 @@ func (s *Syncer) settleDown(ctx context.Context) error {
 // leave removes the registrations of limiters, unless the store is down: then
 // they lapse by themselves.
 func (s *Syncer) leave(ctx context.Context, limiters []*Limiter) error {
-	if len(limiters) == 0 || s.batcher.AllDown() {
+	if len(limiters) == 0 || s.link.batcher.AllDown() {
 		return nil
 	}
 	err := batch.Within(ctx, func() error { return s.store.Leave(ctx, s.cfg.Member, names(limiters)) })

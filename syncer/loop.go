@@ -54,7 +54,7 @@ func (l *loop) run(s *Syncer) {
 		case <-timer.C:
 		}
 		wait := s.runTimers()
-		for _, part := range s.shards {
+		for _, part := range s.link.shards {
 			part.heart.Beat(s.Now())
 			wait = min(wait, max(time.Duration(part.heart.Wait(s.Now())), key.TimerPause))
 		}
@@ -72,7 +72,7 @@ func (s *Syncer) runTimers() time.Duration {
 		a.update((*key.State).Look)
 	}
 	if len(due) > 0 {
-		s.batcher.Flush() // what became due together shares calls
+		s.link.batcher.Flush() // what became due together shares calls
 	}
 	if next == math.MaxInt64 {
 		return time.Hour
@@ -83,7 +83,7 @@ func (s *Syncer) runTimers() time.Duration {
 // tick exchanges which keys are scarce, sends what was left for it, moves the coarse clock
 // and sweeps a part of the table.
 func (s *Syncer) tick() {
-	if !s.batcher.AllDown() && s.loop.exchanging.CompareAndSwap(false, true) {
+	if !s.link.batcher.AllDown() && s.loop.exchanging.CompareAndSwap(false, true) {
 		holding := s.timers.len() > 0 // before the loop takes what is due
 		s.background(func() {
 			defer s.loop.exchanging.Store(false)
@@ -92,7 +92,7 @@ func (s *Syncer) tick() {
 			s.reclaim.exchange(ctx, holding)
 		})
 	}
-	s.batcher.Tick()
+	s.link.batcher.Tick()
 	now := s.Now()
 	s.coarse.Store(now)
 	// Ticks compare modulo 2^32: a watermark that no lease moves must not fall behind.

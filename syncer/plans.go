@@ -79,5 +79,5 @@ func (l *Limiter) SetPlan(p *Plan) {
 		}
 		return true
 	})
-	l.s.batcher.Flush() // the slices go back now
+	l.s.link.batcher.Flush() // the slices go back now
 }

@@ -36,7 +36,7 @@ type reclaimer struct {
 // remembers the newest request that it has followed.
 func (r *reclaimer) overlap() int64 {
 	overlap := 100*time.Millisecond + 4*r.s.cfg.StoreTimeout
-	if len(r.s.shards) > 1 {
+	if len(r.s.link.shards) > 1 {
 		overlap += time.Second
 	}
 	return int64(overlap / time.Microsecond)
@@ -97,7 +97,7 @@ func (r *reclaimer) follow(ctx context.Context, clock int64) {
 		}
 	}
 	r.claim(ctx, unpaid)
-	r.s.batcher.Flush()
+	r.s.link.batcher.Flush()
 }
 
 // release follows a request; unpaid says that this node would, and its own requests have

@@ -9,6 +9,14 @@ import (
 	"github.com/hybridlimit/hybrid/slice"
 )
 
+// link is a node's way to the store, part by part.
+type link struct {
+	parts   Sharded
+	batcher *batch.Batcher
+	shards  []*shard
+	slow    slowWatch
+}
+
 // shard is one part of the store as this node sees it: the way to it, its clock, and
 // this node's registrations there.
 type shard struct {
@@ -23,20 +31,20 @@ func (s *Syncer) connect() {
 	if sharded, ok := s.store.(Sharded); ok {
 		parts = sharded
 	}
-	s.parts = parts
-	s.batcher = batch.New(batch.Config{
+	s.link.parts = parts
+	s.link.batcher = batch.New(batch.Config{
 		Shards: parts.Lanes(), Now: s.Now, Send: s.store.Settle,
 		Timeout: s.cfg.StoreTimeout, CallTimeout: s.callTimeout(),
-		Failed: s.failed, Changed: s.storeChanged,
+		Failed: s.failed, Changed: s.cfg.Changed, ShardChanged: s.shardChanged,
 	})
-	for i, way := range s.batcher.Shards() {
-		s.shards = append(s.shards, &shard{Shard: way, heart: fleet.NewHeart(fleet.Config{
+	for i, way := range s.link.batcher.Shards() {
+		s.link.shards = append(s.link.shards, &shard{Shard: way, heart: fleet.NewHeart(fleet.Config{
 			Member: s.cfg.Member, SyncInterval: s.cfg.SyncInterval, Timeout: s.cfg.StoreTimeout, CallTimeout: s.callTimeout(),
 			Now: s.Now, Random: s.random.float, Background: s.background,
 			Fleets:    func() []*fleet.Fleet { return s.fleetsIn(i) },
 			Heartbeat: s.store.Heartbeat,
 			Probe:     func(ctx context.Context) error { return parts.Probe(ctx, i) },
-			Health:    way, Slow: s.slow.watch, Unregistered: s.cfg.Unregistered,
+			Health:    way, Answered: s.link.slow.watch, Unregistered: s.cfg.Unregistered,
 		})})
 	}
 }
@@ -45,7 +53,7 @@ func (s *Syncer) connect() {
 func (s *Syncer) fleetsIn(part int) []*fleet.Fleet {
 	var fleets []*fleet.Fleet
 	for _, l := range s.Limiters() {
-		if s.parts.FleetLane(l.name) == part {
+		if s.link.parts.FleetLane(l.name) == part {
 			fleets = append(fleets, &l.fleet)
 		}
 	}
@@ -55,14 +63,14 @@ func (s *Syncer) fleetsIn(part int) []*fleet.Fleet {
 // shardOf returns the part of the store that an account is in. It may change: of a settle
 // under way, the account knows.
 func (s *Syncer) shardOf(limiter, name string) *shard {
-	if len(s.shards) == 1 {
-		return s.shards[0]
+	if len(s.link.shards) == 1 {
+		return s.link.shards[0]
 	}
-	part := s.parts.Lane(s.store.Account(limiter, name))
-	if part < 0 || part >= len(s.shards) {
+	part := s.link.parts.Lane(s.store.Account(limiter, name))
+	if part < 0 || part >= len(s.link.shards) {
 		part = 0
 	}
-	return s.shards[part]
+	return s.link.shards[part]
 }
 
 // failed reports a settle that failed, or may have. No lock is held.
@@ -72,13 +80,11 @@ func (s *Syncer) failed(err error) {
 	}
 }
 
-// storeChanged is called when the store has become silent, and when it is back.
-func (s *Syncer) storeChanged(open bool, cause error) {
-	s.slow.reset()
-	for _, sh := range s.shards {
-		sh.heart.Soon()
-	}
-	s.cfg.Changed(open, cause)
+// shardChanged is called when a part of the store has become silent, and when it is back:
+// then it is time for a probe or a heartbeat.
+func (s *Syncer) shardChanged(i int, _ bool) {
+	s.link.slow.reset()
+	s.link.shards[i].heart.Soon()
 }
 
 // hear takes over the clock of a part of the store from a reply.

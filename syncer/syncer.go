@@ -37,13 +37,11 @@ type Config struct {
 // Syncer is one node: one loop for all its limiters, and a way to each part of the store.
 type Syncer struct {
 	// Immutable.
-	cfg     Config
-	store   Store
-	parts   Sharded
-	batcher *batch.Batcher
-	shards  []*shard
-	start   time.Time
-	ring    *slice.Ring[*Account]
+	cfg   Config
+	store Store
+	link  link
+	start time.Time
+	ring  *slice.Ring[*Account]
 
 	// Read by every request, written by each tick.
 	Dead   slice.Watermark // what Takes check
@@ -56,7 +54,6 @@ type Syncer struct {
 
 	registry registry
 	loop     loop
-	slow     slowWatch
 }
 
 // registry is the node's limiters by name.
@@ -73,7 +70,7 @@ func New(cfg Config) *Syncer {
 	s.random.seed(cfg.Member)
 	s.expiry = expiryTimer{expiredUpTo: &s.Dead, now: s.Now}
 	s.reclaim.s = s
-	s.slow = slowWatch{timeout: cfg.StoreTimeout, logger: cfg.Logger}
+	s.link.slow = slowWatch{timeout: cfg.StoreTimeout, logger: cfg.Logger}
 	s.connect()
 	s.loop.start(s)
 	return s
@@ -94,14 +91,14 @@ func (s *Syncer) callTimeout() time.Duration { return max(leastCallTimeout, s.cf
 // of this node, since New before it ever did.
 func (s *Syncer) Silence() time.Duration {
 	now := s.Now()
-	return time.Duration(max(now-s.batcher.AnsweredAt(), 0))
+	return time.Duration(max(now-s.link.batcher.AnsweredAt(), 0))
 }
 
 // Down reports whether the store, or a part of it, is silent.
-func (s *Syncer) Down() bool { return s.batcher.Down() }
+func (s *Syncer) Down() bool { return s.link.batcher.Down() }
 
 // Calls returns the counts of calls of the store.
-func (s *Syncer) Calls() *batch.Counts { return &s.batcher.Counts }
+func (s *Syncer) Calls() *batch.Counts { return &s.link.batcher.Counts }
 
 // ExchangeErrors returns how many exchanges of which keys are scarce have failed.
 func (s *Syncer) ExchangeErrors() uint64 { return s.reclaim.errors.Load() }

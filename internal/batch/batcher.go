@@ -1,12 +1,8 @@
 package batch
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/hybridlimit/hybrid/slice"
 )
 
 // Batcher is a node's way to all parts of the store.
@@ -18,7 +14,7 @@ type Batcher struct {
 
 	latency    atomic.Int64 // ns, smoothed time of a call
 	answeredAt atomic.Int64 // ns, when the store last answered; 0: not yet
-	silent     atomic.Int32 // shards whose breakers are open; written under changing
+	down       atomic.Int32 // shards whose breakers are open; written under changing
 	changing   sync.Mutex
 }
 
@@ -27,8 +23,8 @@ func New(cfg Config) *Batcher {
 	b := &Batcher{cfg: cfg}
 	b.Counts.CallTime, b.Counts.BatchSize = newHistogram(callTimes), newHistogram(batchSizes)
 	b.latency.Store(int64(cfg.Timeout) / 10)
-	for range cfg.Shards {
-		b.shards = append(b.shards, newShard(b, cfg.Shards))
+	for i := range cfg.Shards {
+		b.shards = append(b.shards, newShard(b, i))
 	}
 	return b
 }
@@ -42,20 +38,20 @@ func (b *Batcher) Latency() int64 { return b.latency.Load() }
 // AnsweredAt returns when a part of the store last answered; 0: not yet.
 func (b *Batcher) AnsweredAt() int64 { return b.answeredAt.Load() }
 
-// Down reports whether a part of the store is silent.
-func (b *Batcher) Down() bool { return b.silent.Load() > 0 }
+// Down reports whether a shard is down.
+func (b *Batcher) Down() bool { return b.down.Load() > 0 }
 
-// AllDown reports whether all of it is.
-func (b *Batcher) AllDown() bool { return int(b.silent.Load()) == len(b.shards) }
+// AllDown reports whether all shards are.
+func (b *Batcher) AllDown() bool { return int(b.down.Load()) == len(b.shards) }
 
 // Tick allows each shard its background calls until the next tick, and sends what waits.
 func (b *Batcher) Tick() {
 	for _, s := range b.shards {
-		s.tick() // where the store is silent, what waits is refused
+		s.tick() // where a shard is down, what waits is refused
 	}
 }
 
-// Flush sends what waits in the background, where the store is not silent.
+// Flush sends what waits in the background, in the shards that are not down.
 func (b *Batcher) Flush() {
 	for _, s := range b.shards {
 		if !s.Down() {
@@ -64,43 +60,23 @@ func (b *Batcher) Flush() {
 	}
 }
 
-// Wait returns when no call is under way.
+// Wait returns once no call is under way, in one shard after the other.
 func (b *Batcher) Wait() {
 	for _, s := range b.shards {
 		<-s.quiet()
 	}
 }
 
-// Ask executes one settle outside of all queues, and waits for it until ctx ends. The
-// call goes on after that, within the call timeout.
-func (b *Batcher) Ask(ctx context.Context, s *Shard, st *slice.Settle) error {
-	if s.Down() {
-		return ErrDown
-	}
-	sentAt := b.cfg.Now()
-	return Within(ctx, func() error {
-		batch := []*slice.Settle{st}
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CallTimeout)
-		defer cancel()
-		over := sync.OnceFunc(func() { b.Counts.call(b.cfg.Now()-sentAt, 1) })
-		defer time.AfterFunc(b.cfg.CallTimeout, over).Stop() // the context may be looked at too late
-		b.cfg.Send(late, batch)
-		over()
-		s.judge(batch, sentAt)
-		return nil
-	})
-}
-
-// changed reports that the first part of the store has become silent, or that the last
-// one is back.
-func (b *Batcher) changed(open bool, cause error) {
+// changed reports a change of the whole: shards that fail one after the other are one
+// outage.
+func (b *Batcher) changed(down bool, cause error) {
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	switch {
-	case open && b.silent.Add(1) == 1:
+	case down && b.down.Add(1) == 1:
 		b.Counts.BreakerOpens.Add(1)
 		b.cfg.Changed(true, cause)
-	case !open && b.silent.Add(-1) == 0:
+	case !down && b.down.Add(-1) == 0:
 		b.cfg.Changed(false, nil)
 	}
 }
@@ -110,7 +86,7 @@ type Counts struct {
 	Calls        atomic.Uint64 // calls that carried settles, once they have ended or were given up
 	CallTime     *Histogram    // ns that each of them took, until then
 	BatchSize    *Histogram    // settles that each of them carried
-	BreakerOpens atomic.Uint64
+	BreakerOpens atomic.Uint64 // outages: times that the first breaker opened
 }
 
 // Bounds of what is counted of calls: times in ns from what a store in the same rack
@@ -125,19 +101,4 @@ func (c *Counts) call(took int64, settles int) {
 	c.Calls.Add(1)
 	c.CallTime.observe(took)
 	c.BatchSize.observe(int64(settles))
-}
-
-// Within runs f and waits for it no longer than ctx, which f may ignore.
-func Within(ctx context.Context, f func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

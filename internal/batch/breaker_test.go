@@ -6,48 +6,46 @@ import (
 	"time"
 )
 
-var errGone = errors.New("connection refused")
-
 const breakerTimeout = 20 * time.Millisecond
 
-// bench drives a breaker by hand.
-type bench struct {
-	Breaker
-	turns  []bool
-	causes []error
+// driven is a breaker that a test drives by hand.
+type driven struct {
+	breaker
+	changes []bool
+	causes  []error
 }
 
-func newBench() *bench {
-	b := &bench{}
+func newDriven() *driven {
+	b := &driven{}
 	b.timeout = int64(breakerTimeout)
 	b.changed = func(open bool, cause error) {
-		b.turns = append(b.turns, open)
+		b.changes = append(b.changes, open)
 		b.causes = append(b.causes, cause)
 	}
 	return b
 }
 
-func (b *bench) ok(at, took time.Duration)           { b.Succeeded(int64(at), int64(took)) }
-func (b *bench) bad(at time.Duration)                { b.Failing(int64(at), ErrTimeout) }
-func (b *bench) refused(at time.Duration, err error) { b.Failing(int64(at), err) }
+func (b *driven) ok(at, took time.Duration)           { b.answered(int64(at), int64(took)) }
+func (b *driven) bad(at time.Duration)                { b.failed(int64(at), ErrTimeout) }
+func (b *driven) refused(at time.Duration, err error) { b.failed(int64(at), err) }
 
 // Calls that were under way when the store paused for 25 ms time out together;
-// the pause is over before anybody could have waited twice.
+// the pause is over before a request could have waited twice.
 func TestAPauseDoesNotTrip(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	b.ok(0, time.Millisecond)
 	for at := 1020 * time.Millisecond; at <= 1025*time.Millisecond; at += time.Millisecond / 2 {
 		b.bad(at)
 	}
 	b.ok(1025*time.Millisecond, 25*time.Millisecond)
 	b.ok(1026*time.Millisecond, time.Millisecond)
-	if b.open.Load() || len(b.turns) != 0 {
-		t.Errorf("turned %v", b.turns)
+	if b.open.Load() || len(b.changes) != 0 {
+		t.Errorf("changes %v", b.changes)
 	}
 }
 
 func TestThreeTimeoutsAtOnceDoNotTrip(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	for range 3 {
 		b.bad(time.Second)
 	}
@@ -59,7 +57,7 @@ func TestThreeTimeoutsAtOnceDoNotTrip(t *testing.T) {
 // Silence for twice the timeout, counted from when the first caller began to
 // wait, with three failures in it, is an outage.
 func TestSilenceTrips(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	b.bad(1020 * time.Millisecond) // began at 1000
 	b.bad(1030 * time.Millisecond)
 	b.bad(1039 * time.Millisecond)
@@ -71,13 +69,13 @@ func TestSilenceTrips(t *testing.T) {
 		t.Fatal("closed 40 ms after the first call")
 	}
 	b.bad(1050 * time.Millisecond)
-	if len(b.turns) != 1 || !errors.Is(b.causes[0], ErrTimeout) {
-		t.Errorf("turned %v because of %v", b.turns, b.causes)
+	if len(b.changes) != 1 || !errors.Is(b.causes[0], ErrTimeout) {
+		t.Errorf("changes %v because of %v", b.changes, b.causes)
 	}
 }
 
 func TestTwoFailuresAreTooFew(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	b.bad(time.Second)
 	b.bad(time.Hour)
 	if b.open.Load() {
@@ -87,7 +85,7 @@ func TestTwoFailuresAreTooFew(t *testing.T) {
 
 // Refusals cost no time, and mean an outage all the same once they last.
 func TestRefusalsTrip(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	for at := time.Second; !b.open.Load(); at += time.Millisecond {
 		b.refused(at, errGone)
 		if at > time.Second+breakerTimeout {
@@ -100,7 +98,7 @@ func TestRefusalsTrip(t *testing.T) {
 }
 
 func TestTheFirstTimelyAnswerCloses(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	for at := time.Second; !b.open.Load(); at += 10 * time.Millisecond {
 		b.bad(at)
 	}
@@ -115,15 +113,15 @@ func TestTheFirstTimelyAnswerCloses(t *testing.T) {
 	// The failures of the outage count no more.
 	b.bad(4 * time.Second)
 	b.bad(5 * time.Second)
-	if b.open.Load() || len(b.turns) != 2 {
-		t.Errorf("turned %v", b.turns)
+	if b.open.Load() || len(b.changes) != 2 {
+		t.Errorf("changes %v", b.changes)
 	}
 }
 
 // A store that answers all, but one in ten too late, makes every tenth request
 // wait in vain. More than 10 late ones in a second are no accident.
 func TestASlowStoreTrips(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	late := 0
 	for i := 0; !b.open.Load() && i < 1000; i++ {
 		took := time.Millisecond
@@ -142,7 +140,7 @@ func TestASlowStoreTrips(t *testing.T) {
 }
 
 func TestOneLateAnswerInTwentyIsWell(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	for i := range 10_000 {
 		took := time.Millisecond
 		if i%20 == 19 {
@@ -150,47 +148,47 @@ func TestOneLateAnswerInTwentyIsWell(t *testing.T) {
 		}
 		b.ok(time.Duration(i)*time.Millisecond/2, took)
 	}
-	if len(b.turns) != 0 {
-		t.Errorf("turned %v", b.turns)
+	if len(b.changes) != 0 {
+		t.Errorf("changes %v", b.changes)
 	}
 }
 
 func TestEachSecondIsJudgedAlone(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	for s := range 20 {
 		for range 10 {
 			b.ok(time.Duration(s)*time.Second, 30*time.Millisecond)
 		}
 	}
-	if len(b.turns) != 0 {
-		t.Errorf("turned %v", b.turns)
+	if len(b.changes) != 0 {
+		t.Errorf("changes %v", b.changes)
 	}
 }
 
 // Callers run out of time before a client that tries again says why. The cause is
 // what it said, if it has said it.
 func TestTheCauseIsWhatTheClientSaid(t *testing.T) {
-	b, refused := newBench(), errors.New("connection refused")
+	b, refused := newDriven(), errors.New("connection refused")
 	b.refused(time.Second, refused)
 	b.bad(1020 * time.Millisecond)
 	b.bad(1040 * time.Millisecond)
 	if len(b.causes) != 1 || !errors.Is(b.causes[0], refused) {
-		t.Errorf("turned %v because of %v", b.turns, b.causes)
+		t.Errorf("changes %v because of %v", b.changes, b.causes)
 	}
 	b.ok(2*time.Second, time.Millisecond)
 	for i := range 3 {
 		b.bad(3*time.Second + time.Duration(i)*breakerTimeout)
 	}
 	if len(b.causes) != 3 || !errors.Is(b.causes[2], ErrTimeout) {
-		t.Errorf("turned %v because of %v", b.turns, b.causes)
+		t.Errorf("changes %v because of %v", b.changes, b.causes)
 	}
 }
 
-// A store that answers probes and fails at everything else turns the breaker ever
+// A store that answers probes and fails at everything else opens the breaker ever
 // more rarely, once a second in the end; one that has been well for a second is
 // believed at once again.
 func TestFlappingIsDamped(t *testing.T) {
-	b := newBench()
+	b := newDriven()
 	at := 10 * time.Second
 	outage := func() {
 		for range leastFailures {
@@ -202,8 +200,8 @@ func TestFlappingIsDamped(t *testing.T) {
 		outage()
 		b.ok(at, time.Millisecond)
 	}
-	if n := len(b.turns); n < 10 || n > 34 {
-		t.Errorf("turned %d times in 10 s", n)
+	if n := len(b.changes); n < 10 || n > 34 {
+		t.Errorf("%d changes in 10 s", n)
 	}
 	for b.open.Load() {
 		b.ok(at, time.Millisecond)
@@ -219,7 +217,7 @@ func TestFlappingIsDamped(t *testing.T) {
 // The call that shows that a store is too slow may itself be quick: it does not take
 // back what it has shown.
 func TestTheLastCallOfASlowSecondMayBeQuick(t *testing.T) {
-	b, at := newBench(), time.Second
+	b, at := newDriven(), time.Second
 	for range leastSlow + 1 {
 		b.ok(at, 21*time.Millisecond)
 		at += time.Millisecond
@@ -228,7 +226,7 @@ func TestTheLastCallOfASlowSecondMayBeQuick(t *testing.T) {
 		b.ok(at, time.Millisecond)
 		at += time.Millisecond
 	}
-	if len(b.turns) != 1 || !b.open.Load() {
-		t.Errorf("turned %v", b.turns)
+	if len(b.changes) != 1 || !b.open.Load() {
+		t.Errorf("changes %v", b.changes)
 	}
 }

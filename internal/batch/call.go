@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,13 +20,16 @@ type call struct {
 	sentAt  int64
 }
 
-// send settles a batch and hands out the replies; it reports whether it was not given up
-// before. While this part of the store is silent it sends nothing: what was queued before
-// the outage would hang in it beyond its end.
+// send settles a batch and hands out the replies; false if the call was given up before.
+// While the shard is down it sends nothing: what was queued before the outage would hang
+// in it beyond its end.
 func (s *Shard) send(batch []queued) bool {
 	if s.Down() {
 		s.refuse(batch)
 		return true
+	}
+	for _, q := range batch {
+		q.job.Refresh(s.b.cfg.Now())
 	}
 	c := &call{shard: s, sentAt: s.b.cfg.Now()}
 	settles := make([]*slice.Settle, 0, len(batch))
@@ -100,7 +104,7 @@ func (s *Shard) giveUpOn(before int64) {
 func (c *call) complete(settles []*slice.Settle) {
 	if len(settles) > 0 {
 		c.count(len(settles))
-		c.shard.judge(settles, c.sentAt)
+		c.shard.record(settles, c.sentAt)
 	}
 	for i, j := range c.jobs {
 		st := c.settles[i]
@@ -114,13 +118,13 @@ func (c *call) complete(settles []*slice.Settle) {
 // timeout gives up on a call that takes too long.
 func (c *call) timeout() {
 	if c.ended.CompareAndSwap(false, true) {
-		c.shard.Failing(c.shard.b.cfg.Now(), ErrTimeout)
+		c.shard.TimedOut(c.shard.b.cfg.Now())
 		c.fail()
 	}
 }
 
-// fail ends a call without a reply: what it said may have been executed, or may yet. The
-// client may hold it for as long as its timeouts say; another call takes its place.
+// fail ends a call without a reply: its settles may have been executed, or may yet be. The
+// client may hold the call for as long as its own timeouts are; another takes its place.
 func (c *call) fail() {
 	defer c.shard.replace()
 	lost := 0
@@ -141,4 +145,36 @@ func (c *call) fail() {
 // count counts the call.
 func (c *call) count(settles int) {
 	c.shard.b.Counts.call(c.shard.b.cfg.Now()-c.sentAt, settles)
+}
+
+// Ask executes one settle outside of the queues and waits for it until ctx ends; the call
+// goes on after that, until the call timeout. The shard should not be down.
+func (s *Shard) Ask(ctx context.Context, st *slice.Settle) error {
+	b, sentAt := s.b, s.b.cfg.Now()
+	return Within(ctx, func() error {
+		batch := []*slice.Settle{st}
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.CallTimeout)
+		defer cancel()
+		count := sync.OnceFunc(func() { b.Counts.call(b.cfg.Now()-sentAt, 1) })
+		defer time.AfterFunc(b.cfg.CallTimeout, count).Stop() // the context may be looked at too late
+		b.cfg.Send(late, batch)
+		count()
+		s.record(batch, sentAt)
+		return nil
+	})
+}
+
+// Within runs f and waits for it no longer than ctx, which f may ignore.
+func Within(ctx context.Context, f func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

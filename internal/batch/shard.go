@@ -17,8 +17,9 @@ import (
 // Lock order: a job's own lock before mu.
 type Shard struct {
 	b       *Batcher
-	breaker Breaker
-	quotas  quotas
+	index   int
+	breaker breaker
+	limits  limits
 
 	settledAt atomic.Int64 // ns, when it last executed settles
 	backAt    atomic.Int64 // ns, when the last outage ended; 0: there was none
@@ -32,70 +33,72 @@ type Shard struct {
 	calls      []*call       // under way
 }
 
-// queued is a job in line. One that was queued in the background and is in a hurry now
-// stands in line twice; it knows that the later place is void.
+// queued is a job in line. One that was queued in the background and that a request waits
+// for now stands in line twice: the job knows that its place in the background is void.
 type queued struct {
 	job        Job
 	background bool
 }
 
 const (
-	mostCalls = 8  // calls under way at once
-	mostBatch = 64 // accounts in one call
-	ownCalls  = 16 // calls per tick that carry nothing but background jobs
-	// After an outage it is one such call per tick for this long: each key that was asked for has
-	// something to tell, on each node, and a store that is just back would be overrun.
-	// Requests are served first, and take the debts of their keys along.
+	mostCalls      = 8  // calls under way at once
+	mostBatch      = 64 // accounts in one call
+	mostBackground = 16 // calls per tick that carry nothing but background jobs
+
+	// For this long after an outage it is one such call per tick. On each node, each key
+	// that was asked for has something to tell: a store that is just back would be
+	// overrun. Requests are served first, and take the debts of their keys along.
 	recoveryPeriod = int64(time.Minute)
 )
 
-// quotas is what one of several parts of the store gets of what a node may do. A part
-// must be able to go on beside others that hang, so each has two calls at least.
-type quotas struct {
+// limits are one shard's part of what a node may do. A shard must be able to go on beside
+// others that hang, so each has two calls at least.
+type limits struct {
 	calls      int // under way at once
-	own        int // background calls per tick
+	background int // calls per tick that carry nothing but background jobs
 	recovering int // accounts in such a call after an outage
 }
 
-func quotasOf(parts int) quotas {
-	return quotas{calls: max(mostCalls/parts, 2), own: max(ownCalls/parts, 1), recovering: max(mostBatch/parts, 1)}
+func limitsOf(shards int) limits {
+	return limits{calls: max(mostCalls/shards, 2), background: max(mostBackground/shards, 1), recovering: max(mostBatch/shards, 1)}
 }
 
-func newShard(b *Batcher, parts int) *Shard {
-	s := &Shard{b: b, quotas: quotasOf(parts)}
-	s.quota = s.quotas.own
+func newShard(b *Batcher, index int) *Shard {
+	s := &Shard{b: b, index: index, limits: limitsOf(b.cfg.Shards)}
+	s.quota = s.limits.background
 	s.breaker.timeout, s.breaker.changed = int64(b.cfg.Timeout), s.changed
 	return s
 }
 
-// Down reports whether this part of the store is silent: no request waits for it.
+// Down reports whether the breaker is open: no request waits for this part of the store.
 func (s *Shard) Down() bool { return s.breaker.open.Load() }
 
-// Failing records a call that failed, or that a request stopped waiting for.
-func (s *Shard) Failing(now int64, err error) { s.breaker.Failing(now, err) }
+// Failed records a call that failed.
+func (s *Shard) Failed(now int64, err error) { s.breaker.failed(now, err) }
 
-// TimedOut records a call that was not answered in time.
-func (s *Shard) TimedOut(now int64) { s.breaker.Failing(now, ErrTimeout) }
+// TimedOut records a call that a request stopped waiting for.
+func (s *Shard) TimedOut(now int64) { s.breaker.failed(now, ErrTimeout) }
 
-// SettledAt returns when this part last executed settles.
+// SettledAt returns when this shard last executed settles; 0: not yet.
 func (s *Shard) SettledAt() int64 { return s.settledAt.Load() }
 
-// Answered takes note of a call that the store has answered.
+// Answered records a call that the store has answered.
 func (s *Shard) Answered(sentAt, now int64) {
 	b := s.b
 	b.answeredAt.Store(now)
 	b.latency.Store((7*b.latency.Load() + now - sentAt) / 8)
-	s.breaker.Succeeded(now, now-sentAt)
+	s.breaker.answered(now, now-sentAt)
 }
 
-// changed takes note that the breaker has opened or closed.
-func (s *Shard) changed(open bool, cause error) {
-	if !open {
+// changed follows a change of the breaker, whose lock is held.
+func (s *Shard) changed(down bool, cause error) {
+	if !down {
 		back := max(s.b.cfg.Now(), 1)
 		s.backAt.Store(back)
 		time.AfterFunc(s.b.cfg.Timeout, func() { s.giveUpOn(back) })
 	}
-	s.b.changed(open, cause)
+	s.b.cfg.ShardChanged(s.index, down)
+	s.b.changed(down, cause)
 }
 
 // Submit queues a job that a request waits for. It never blocks.
@@ -116,7 +119,7 @@ func (s *Shard) SubmitLater(j Job) {
 // tick allows the next background calls, and sends what waits.
 func (s *Shard) tick() {
 	s.mu.Lock()
-	s.quota = s.quotas.own
+	s.quota = s.limits.background
 	if s.recovering() {
 		s.quota = 1
 	}
@@ -141,7 +144,7 @@ func (s *Shard) Flush() {
 
 // callLocked adds a goroutine that calls the store.
 func (s *Shard) callLocked() {
-	if s.callers < s.quotas.calls {
+	if s.callers < s.limits.calls {
 		s.callers++
 		go s.run()
 	}
@@ -160,8 +163,8 @@ func (s *Shard) run() {
 	}
 }
 
-// take returns what goes with the next call: jobs that are waited for first, and others
-// as far as there is room. By themselves others go only within the quota.
+// take returns what goes with the next call: first the jobs that requests wait for, then
+// background jobs while there is room. Alone, these go only within the quota.
 func (s *Shard) take() []queued {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +175,7 @@ func (s *Shard) take() []queued {
 	case s.quota == 0:
 		room = 0
 	case s.recovering():
-		room = min(room, s.quotas.recovering)
+		room = min(room, s.limits.recovering)
 	}
 	others := min(len(s.background), room)
 	if waited == 0 && others > 0 {
@@ -222,9 +225,9 @@ func (s *Shard) quiet() <-chan struct{} {
 	return s.idle
 }
 
-// judge tells the breaker how a call went. A failure of one account alone, such as a key
-// of the wrong type, says nothing about the store.
-func (s *Shard) judge(batch []*slice.Settle, sentAt int64) {
+// record notes how a call went. A failure of one account alone, such as a key of the
+// wrong type, says nothing about the store.
+func (s *Shard) record(batch []*slice.Settle, sentAt int64) {
 	now := s.b.cfg.Now()
 	var err error
 	for _, st := range batch {
@@ -235,5 +238,5 @@ func (s *Shard) judge(batch []*slice.Settle, sentAt int64) {
 		}
 		err = st.Err
 	}
-	s.breaker.Failing(now, err)
+	s.breaker.failed(now, err)
 }

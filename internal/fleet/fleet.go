@@ -1,6 +1,9 @@
-// Package fleet is what a node knows of a limiter's live nodes: their number divides
-// floors, grants and fallback shares. It keeps this node's registrations in the store
-// alive, and knows nothing of keys' accounts.
+// Package fleet is what a node knows of the live nodes of its limiters. Their number
+// divides floors, grants and fallback shares. A [Fleet] is the nodes of one limiter; a
+// [Heart] keeps this node's registrations in one shard of the store alive. Neither knows
+// of accounts.
+//
+// Times are nanoseconds of the node's monotonic clock.
 package fleet
 
 import (
@@ -27,6 +30,7 @@ const (
 // Fleet is the live nodes of one limiter, as this node knows them. Writer: the heartbeat.
 // Readers: every request on the slow path.
 type Fleet struct {
+	// Immutable.
 	limiter string
 	member  string // this node
 	least   int    // the least size that the user has declared
@@ -39,7 +43,8 @@ type Fleet struct {
 	fresh      precheck.Fresh
 }
 
-// Init makes a Fleet of which nothing is known yet.
+// Init says whose fleet it is; it comes before all else. Until the first heartbeat has been
+// answered, its size is the least that the user has declared.
 func (f *Fleet) Init(limiter, member string, least int, now int64) {
 	f.limiter, f.member, f.least = limiter, member, least
 	f.history.Set(now, max(least, 1))
@@ -53,13 +58,14 @@ func (f *Fleet) Size() int {
 	return 0
 }
 
-// History returns the fleet's size over time.
+// History returns the fleet's size M over time, which is never below the declared least.
 func (f *Fleet) History() *precheck.History { return &f.history }
 
-// Fresh returns the level of a floor that was never used.
+// Fresh returns the level of floors that were never used.
 func (f *Fleet) Fresh() *precheck.Fresh { return &f.fresh }
 
-// FloorFrom returns the moment (ns) since which this node's floors earn.
+// FloorFrom returns the moment from which on this node's floors earn: one from before it
+// is empty.
 func (f *Fleet) FloorFrom() int64 { return f.floorFrom.Load() }
 
 // FloorOpen reports whether this node may use floors of this limiter now.
@@ -67,9 +73,12 @@ func (f *Fleet) FloorOpen(now int64) bool {
 	return now >= f.floorFrom.Load() && now < f.floorUntil.Load()
 }
 
-// Rank returns the place of this node among the live ones for a key, by a hash of member
-// and key, so that each key has other nodes first (rendezvous hashing); beyond all
-// places if the fleet was never heard of.
+// LargestSince returns the largest size M that was in force at a moment or after it.
+func (f *Fleet) LargestSince(moment int64) int { return f.history.Largest(moment) }
+
+// Rank returns the place of this node among the live ones for a key: 0 is the first. It is
+// a rendezvous rank, by a hash of member and key, so that keys differ in which nodes come
+// first. Before the first answer it is beyond all places.
 func (f *Fleet) Rank(key string) int {
 	roster := f.roster.Load()
 	if roster == nil {
@@ -124,17 +133,17 @@ type refusals struct {
 
 const fewRefusals = 5
 
-// refused notes a heartbeat that failed, and reports whether it is time to say so. Where
-// the store has done other things since the first of a few that failed in a row,
-// it is its user's rights or a key of another type, and nothing else says it.
+// refused counts a heartbeat that failed, and returns whether to report it now: once, after
+// a few in a row, if the store has executed settles since the first of them. Then it
+// is the user's rights or a key of another type, and nothing else would show it.
 func (f *Fleet) refused(sentAt int64, health Health) (report bool) {
 	row := f.refusals.Load()
 	if row == nil || health.Down() {
-		row = &refusals{since: sentAt}
+		row = &refusals{since: sentAt} // an outage has causes of its own
 	}
-	row = &refusals{since: row.since, count: row.count + 1, reported: row.reported}
-	report = row.count >= fewRefusals && !row.reported && health.SettledAt() > row.since
-	row.reported = row.reported || report
-	f.refusals.Store(row)
+	next := refusals{since: row.since, count: row.count + 1, reported: row.reported}
+	report = next.count >= fewRefusals && !next.reported && health.SettledAt() > next.since
+	next.reported = next.reported || report
+	f.refusals.Store(&next)
 	return report
 }

@@ -76,7 +76,8 @@ func TestWhatIsSliced(t *testing.T) {
 		dial Dial
 		want bool
 	}{
-		{"a bucket", bucket(10, time.Millisecond), strict, true},
+		{"a bucket", bucket(10, 100*time.Millisecond), strict, true},
+		{"one that fills faster than a node can poll it", bucket(10, 79*time.Millisecond), strict, false},
 		{"exact", bucket(10, time.Second), Dial{}, false},
 		{"a window of a second", fixed(10, time.Second), strict, true},
 		{"a shorter window", fixed(10, 999*time.Millisecond), strict, false},

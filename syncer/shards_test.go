@@ -18,8 +18,8 @@ import (
 // second, and no registrations.
 type halves struct {
 	*fake
-	gone   atomic.Bool // the second part answers nothing
-	probes atomic.Int64
+	gone   atomic.Bool     // the second part answers nothing
+	probes [2]atomic.Int64 // of each part
 }
 
 func (h *halves) Lanes() int           { return 2 }
@@ -49,7 +49,7 @@ func (h *halves) Settle(ctx context.Context, batch []*slice.Settle) {
 }
 
 func (h *halves) Probe(ctx context.Context, lane int) error {
-	h.probes.Add(1)
+	h.probes[lane].Add(1)
 	if lane == 1 && h.gone.Load() {
 		<-ctx.Done()
 		return ctx.Err()
@@ -86,7 +86,7 @@ func TestAPartThatHangsIsNobodyElsesMatter(t *testing.T) {
 		}
 		w.must("a key of the part that hangs", allow(l, "b", 1), false, byPolicy)
 		equal(w.t, "a part is down", w.Down(), true)
-		equal(w.t, "all is down", w.batcher.AllDown(), false)
+		equal(w.t, "all is down", w.link.batcher.AllDown(), false)
 		h.gone.Store(false)
 		time.Sleep(2 * w.cfg.SyncInterval)
 		equal(w.t, "a part is down", w.Down(), false)
@@ -94,7 +94,7 @@ func TestAPartThatHangsIsNobodyElsesMatter(t *testing.T) {
 		if changes := w.changes(); !slices.Equal(changes, []bool{true, false}) {
 			w.t.Errorf("changes %v", changes)
 		}
-		if h.probes.Load() == 0 {
+		if h.probes[1].Load() == 0 {
 			w.t.Error("nobody probed")
 		}
 	})
@@ -114,10 +114,10 @@ func TestPartsAreOneOutage(t *testing.T) {
 		ask("b")
 		w.store.fail(slice.NotRun)
 		ask("a")
-		equal(w.t, "all is down", w.batcher.AllDown(), true)
+		equal(w.t, "all is down", w.link.batcher.AllDown(), true)
 		w.store.fail(slice.Ran)
 		time.Sleep(time.Second)
-		equal(w.t, "all is down", w.batcher.AllDown(), false)
+		equal(w.t, "all is down", w.link.batcher.AllDown(), false)
 		equal(w.t, "a part is down", w.Down(), true)
 		h.gone.Store(false)
 		time.Sleep(time.Second)
@@ -125,5 +125,32 @@ func TestPartsAreOneOutage(t *testing.T) {
 			w.t.Errorf("changes %v", changes)
 		}
 		equal(w.t, "outages", w.Calls().BreakerOpens.Load(), 1)
+	})
+}
+
+// A shard that fails beside another is probed at the next tick as well, and not when its
+// heartbeat would have been due.
+func TestASecondShardThatFailsIsProbedSoon(t *testing.T) {
+	onHalves(t, func(w *world, h *halves, l *Limiter) {
+		w.store.fail(slice.NotRun)
+		for !w.Down() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		for range 5 {
+			h.gone.Store(true)
+			for !w.link.batcher.AllDown() {
+				go allow(l, "b", 1)
+				time.Sleep(10 * time.Millisecond)
+			}
+			before := h.probes[1].Load()
+			time.Sleep(w.cfg.SyncInterval + 10*time.Millisecond)
+			if h.probes[1].Load() == before {
+				w.t.Error("no probe in the tick after a second shard has failed")
+			}
+			h.gone.Store(false)
+			time.Sleep(3*time.Second + 130*time.Millisecond)
+		}
+		w.store.fail(slice.Ran)
+		time.Sleep(time.Second)
 	})
 }
