@@ -10,9 +10,9 @@ import (
 // idle for a horizon, and at the third look.
 func TestAnIdleSliceGoesBack(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
-		rule := bucket(1000, 100*time.Second) // a horizon of 15 s
+		rule := bucket(1000, 200*time.Second) // a horizon of 15 s
 		l := w.limiter(rule, strict)
-		w.store.use("l/k", rule, 800)
+		w.store.use("l/k", rule, 800) // half is free after a minute
 		a := hold(t, l, "k")
 		time.Sleep(14 * time.Second)
 		if held(a) == 0 {
