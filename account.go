@@ -88,8 +88,9 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 }
 
 // Charge takes n tokens without asking: the cost of a request that became known
-// later. It may take the key into debt, of at most one burst, which must drain
-// before anything is admitted again. Redis learns of it within a sync interval
+// later. What this node's slice has pays for it at once. The rest may take the key into
+// debt, of at most one burst, which must drain before anything is admitted again; until
+// Redis knows of it the node's floor does not serve the key. Redis learns of it within a sync interval
 // or two; if its reply is lost, the tokens are charged again, and under a limit of 0
 // they are not charged. n = 0 does nothing. ctx is not looked at: nothing is waited for.
 //
@@ -114,10 +115,11 @@ func (l *Limiter) adjust(key string, n int64, change func(*syncer.Account, int64
 	return nil
 }
 
-// Reset frees all that a key has used, except what nodes hold in slices, and
-// forgets this node's denial. Denials that other nodes remember end within 10 s.
+// Reset frees all that a key has used, but for what other nodes hold in slices and what an
+// operation without an answer may still charge, and forgets this node's denial. Denials
+// that other nodes remember end within 10 s. It asks LimitFor for the key's limit.
 //
-// It waits for Redis, StoreTimeout at most. It fails with ErrInvalidKey,
+// It waits for Redis, StoreTimeout at most: for an operation under way, too. It fails with ErrInvalidKey,
 // ErrClosed, ctx.Err(), or what kept Redis from doing it.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
 	if err := l.usable(key, 0); err != nil {

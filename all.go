@@ -25,7 +25,8 @@ func (c *Check) cost() int64 {
 
 // AllowAll decides a request that several limits must admit: per second and per
 // day, per user and per tenant. All are charged or none: when one denies, what
-// the others gave is put back. The Result is that of the limit that denied. If none
+// the others gave is put back at once, less what has drained since; in a window that is
+// over meanwhile it is gone. The Result is that of the limit that denied. If none
 // does, it is that of one that only shadow mode let pass, or else of the tightest one;
 // Result.Check says which. Limits in shadow mode are asked last, so that they count
 // only what the others admit.

@@ -25,7 +25,9 @@
 // [Balanced]. docs/accuracy.md has the proof and what it assumes.
 //
 // Redis executes at most one operation (an account settled) per request,
-// whatever the traffic; far from the limit, and far beyond it, nearly none. Only
+// whatever the traffic; far from the limit, and far beyond it, nearly none. A call of
+// Charge or Refund is a request of its own, and a call of AllowAll with k limits costs at
+// most 2k − 1: what it took of the others is put back at once when one denies. Only
 // Flush and Close settle what no request has paid for: each key once.
 //
 // A call waits for Redis for Options.StoreTimeout at most. What it gets then is

@@ -15,8 +15,12 @@ import (
 // Wait is WaitN of one token.
 func (l *Limiter) Wait(ctx context.Context, key string) error { return l.WaitN(ctx, key, 1) }
 
-// WaitN waits until a request of n tokens passes. Callers of one key on one
-// node pass in the order in which they came. n = 0 does not wait. SetLimit, and a
+// WaitN waits until a request of n tokens passes. Callers of one key on one node pass in
+// the order in which they came. The first of them takes its turn in Redis: its tokens are
+// charged ahead, and nothing smaller is admitted from the account until it has gone, so a
+// cost that fits the burst passes within n/rate, whatever others do (those that hold
+// slices go on with them). In a window it asks again when the next one begins. AllowN,
+// which does not wait, has no turn. n = 0 does not wait. SetLimit, and a
 // Reset on this node, let those who wait ask again; a limit that LimitFor raises, and a
 // Reset elsewhere, do not: they wait for as long as they were told.
 //

@@ -9,7 +9,10 @@ import "github.com/hybridlimit/hybrid/slice"
 // the rest with the next settle, which a tick sends at the latest. The floor pays
 // for the rest as well, so that it does not serve a key that is in debt.
 func (s *State) Charge(t *Step, n int64) {
-	taken, left := t.Cell.TakeUpTo(n, t.Dead)
+	var taken, left int64
+	if t.Cell.Left(t.Now) > 0 { // by the clock: the watermark may be late where the process stood still
+		taken, left = t.Cell.TakeUpTo(n, t.Dead)
+	}
 	if taken > 0 && t.Cell.Crossed(left, taken) {
 		s.Refill(t)
 	}
