@@ -10,7 +10,9 @@ import "github.com/hybridlimit/hybrid/slice"
 // for the rest as well, so that it does not serve a key that is in debt.
 func (s *State) Charge(t *Step, n int64) {
 	var taken, left int64
-	if t.Cell.Left(t.Now) > 0 { // by the clock: the watermark may be late where the process stood still
+	// By the clock, as the watermark may be late where the process stood still. A charge
+	// above the burst is a debt, which ends at 2·B: what the slice paid of it would be cut off.
+	if t.Cell.Left(t.Now) > 0 && n <= t.Plan.Rule.Burst {
 		taken, left = t.Cell.TakeUpTo(n, t.Dead)
 	}
 	if taken > 0 && t.Cell.Crossed(left, taken) {
