@@ -140,6 +140,7 @@ func TestOwnErrorsHaveCauses(t *testing.T) {
 		"ErrSlow":      {syncer.ErrSlow, "slow: more than one call in twenty took longer than StoreTimeout"},
 		"ErrShardDown": {exact.ErrShardDown, "a shard of the ring is down"},
 		"ErrReply":     {exact.ErrReply, "unexpected reply"},
+		"ErrHook":      {exact.ErrHook, "a hook of the client panicked"},
 	}
 	for name, k := range causes {
 		for _, err := range []error{k.err, fmt.Errorf("at %s: %w", secretHost, k.err)} {
@@ -150,7 +151,7 @@ func TestOwnErrorsHaveCauses(t *testing.T) {
 	}
 	unlogged := []string{"ErrClosed", "ErrUnsettled", "ErrInvalidLimit", "ErrInvalidCost", "ErrInvalidOption", "errRefused"}
 	declared := regexp.MustCompile(`\b([eE]rr[A-Z]\w*) += errors\.New\(`)
-	for _, dir := range []string{"syncer", "exact"} {
+	for _, dir := range []string{"syncer", "exact", "internal/batch", "internal/fleet"} {
 		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {

@@ -44,10 +44,10 @@ func Per(n int64, period time.Duration) Limit {
 
 // rounded leaves what is below a microsecond to Validate.
 func rounded(period time.Duration) time.Duration {
-	if period < time.Microsecond {
+	if period < time.Microsecond || period > maxPeriod {
 		return period
 	}
-	return period.Round(time.Microsecond)
+	return (period + time.Microsecond/2) / time.Microsecond * time.Microsecond
 }
 
 // Window allows n in each window of the given length. Windows are aligned to

@@ -107,7 +107,7 @@ func (k *Known) used(p *Plan, now int64) float64 {
 	if left <= 0 {
 		return 0
 	}
-	return max(p.ratePerNano()*float64(left), k.float())
+	return max(p.ratePerNano()*float64(left)-p.rounding(), k.float())
 }
 
 // Reading is the two words at a moment, for a Result.
@@ -134,7 +134,7 @@ func (r Reading) View(p *Plan, own int64) (limit, remaining int64, reset time.Du
 	case p.Rule.Window > 0:
 		return limit, min(int64(tokens)+own, limit), time.Duration(r.left)
 	}
-	used := max(p.ratePerNano()*float64(r.left), tokens) - float64(own)
+	used := max(p.ratePerNano()*float64(r.left)-p.rounding(), tokens) - float64(own)
 	if used <= 0 {
 		return limit, limit, 0
 	}

@@ -83,6 +83,10 @@ func (p *Plan) carveFloor(dial Dial) {
 // Fits reports whether the account can ever admit a cost.
 func (p *Plan) Fits(n int64) bool { return !p.Never && n <= p.Rule.Burst }
 
+// rounding returns what times rounded up to whole microseconds make of tokens: without it
+// 6 of 10 used would leave 3.9999.
+func (p *Plan) rounding() float64 { return 1001*p.ratePerNano() + 1e-12*float64(p.Rule.Burst) }
+
 // ratePerNano returns r in tokens per nanosecond.
 func (p *Plan) ratePerNano() float64 { return p.Rule.Rate / 1e3 }
 
