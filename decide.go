@@ -73,18 +73,22 @@ func (l *Limiter) decide(ctx context.Context, a *syncer.Account, key string, n, 
 		if l.core.Closed() {
 			return Result{}, ErrClosed
 		}
+		now := l.node.sync.Now()
 		if a == nil {
 			a = l.core.Account(exact.CellKey(key), key)
 			if _, ok := l.take(a, n); ok {
-				return describe(a, syncer.Answer{Allowed: true}, n, l.node.sync.Now()), nil
+				return describe(a, syncer.Answer{Allowed: true}, n, now), nil
 			}
 		}
-		answer, ok, err := a.Decide(ctx, n, until)
+		answer, ok, err := a.Decide(ctx, n, until, now)
 		if err != nil {
 			return Result{}, err
 		}
 		if ok {
-			return l.shadow(describe(a, answer, n, l.node.sync.Now())), nil
+			if answer.Path != PathMemo && answer.Path != PathFloor {
+				now = l.node.sync.Now() // it may have waited
+			}
+			return l.shadow(describe(a, answer, n, now)), nil
 		}
 	}
 }

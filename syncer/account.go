@@ -78,16 +78,21 @@ func (a *Account) unlock() {
 	a.mu.Unlock()
 }
 
+// groundLocked is what the floor of a cold key needs.
+func (a *Account) groundLocked(now int64, l *Limiter, shard *shard) key.Ground {
+	return key.Ground{Now: now, Plan: a.Plan(), Known: &a.Known, Floor: &a.floor, Fleet: &l.fleet, Clock: shard.clock.Load()}
+}
+
 // stepLocked begins a step of the key's state.
 func (a *Account) stepLocked(now int64) key.Step {
 	l := a.limiter()
 	s, shard := l.s, l.s.shardOf(l.name, a.name)
 	t := key.Step{Env: key.Env{
-		Now: now, Plan: a.Plan(), Key: a.name, Policy: l.policy,
-		Cell: &a.Cell, Dead: &s.Dead, Known: &a.Known, Floor: &a.floor, Fleet: &l.fleet,
+		Ground: a.groundLocked(now, l, shard),
+		Cell:   &a.Cell, Dead: &s.Dead, Key: a.name, Policy: l.policy,
 		Forgotten: l.shared.forgotten.Load(), Chance: s.random.float(),
 		Timing: key.Timing{
-			Clock: shard.clock.Load(), Latency: s.link.batcher.Latency(), SyncInterval: int64(s.cfg.SyncInterval),
+			Latency: s.link.batcher.Latency(), SyncInterval: int64(s.cfg.SyncInterval),
 			Timeout: int64(l.timeout), Downtime: s.timers.downtime(),
 		},
 		Down: shard.Down(), Closed: l.end.closed.Load(), Retired: a.Known.Retired,

@@ -195,7 +195,7 @@ func TestARetiredAccountAsksToBeLookedUpAgain(t *testing.T) {
 		if !a.Retire(true) {
 			t.Fatal("an idle account did not retire")
 		}
-		if _, ok, err := a.Decide(context.Background(), 1, 0); ok || err != nil {
+		if _, ok, err := a.Decide(context.Background(), 1, 0, w.Now()); ok || err != nil {
 			t.Errorf("ok %t, %v", ok, err)
 		}
 		if a.Charge(1) || a.Refund(1) {

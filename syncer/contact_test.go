@@ -37,7 +37,7 @@ func TestALongKeyRests(t *testing.T) {
 		l := w.add(LimiterConfig{Name: "l", Plan: plan, PlanFor: func(string) *Plan { return plan }})
 		user := strings.Repeat("x", 100)
 		a := l.Account("digest", user)
-		if v, _, err := a.Decide(context.Background(), 900, 0); !v.Allowed || err != nil {
+		if v, _, err := a.Decide(context.Background(), 900, 0, w.Now()); !v.Allowed || err != nil {
 			t.Fatalf("%+v, %v", v, err)
 		}
 		time.Sleep(40 * time.Second) // two looks, and less than the account takes to fill

@@ -48,10 +48,10 @@ func (a *Account) Deny(n, now int64) (Answer, bool) {
 // A caller whose ctx ends gets its error and disturbs no other; if the settle was under
 // way its tokens may have been charged.
 //
-// ok is false if the account was retired: the caller must look the key up again.
-func (a *Account) Decide(ctx context.Context, n, until int64) (answer Answer, ok bool, err error) {
-	l := a.limiter()
-	now, seen := l.s.Now(), a.replies()
+// now is the moment of the request. ok is false if the account was retired: the caller
+// must look the key up again.
+func (a *Account) Decide(ctx context.Context, n, until, now int64) (answer Answer, ok bool, err error) {
+	l, seen := a.limiter(), a.replies()
 	if answer, denied := a.Deny(n, now); denied {
 		return answer, true, nil
 	}
@@ -117,8 +117,11 @@ func (a *Account) admit(ctx context.Context, n, until, now int64, seen uint32) (
 	case a.limiter().end.closed.Load():
 		return answer, nil, true, ErrClosed
 	}
-	t := a.stepLocked(now)
 	c := a.active.Load()
+	if c == nil && a.coldFloorLocked(n, now) {
+		return Answer{Allowed: true, Path: key.PathFloor}, nil, true, nil
+	}
+	t := a.stepLocked(now)
 	answer, ok = a.admitHereLocked(&t, c, n, seen)
 	if !ok {
 		if err := ctx.Err(); err != nil {
@@ -135,15 +138,34 @@ func (a *Account) admit(ctx context.Context, n, until, now int64, seen uint32) (
 // admitHereLocked admits from the slice or denies from memory if a reply has come since
 // the request looked, and else admits from the floor.
 func (a *Account) admitHereLocked(t *key.Step, c *active, n int64, seen uint32) (Answer, bool) {
-	if c != nil && c.applied.Load() != seen {
+	if c == nil {
+		return Answer{}, false
+	}
+	if c.applied.Load() != seen {
 		if answer, ok := c.state.Recheck(t, n); ok {
 			return answer, true
 		}
 	}
-	if t.TakeFloor(stateOf(c), n) {
+	if c.state.TakeFloor(t, n) {
 		return Answer{Allowed: true, Path: key.PathFloor}, true
 	}
 	return Answer{}, false
+}
+
+// coldFloorLocked admits from the floor of a key that is not in touch with the store, as
+// most keys are: without a step of the key's state.
+func (a *Account) coldFloorLocked(n, now int64) bool {
+	l := a.limiter()
+	if a.Known.Untracked {
+		return false
+	}
+	g := a.groundLocked(now, l, l.s.shardOf(l.name, a.name))
+	if !g.TakeFloor(n) {
+		return false
+	}
+	a.Known.Touch()
+	l.Counts.Floor.Add(1)
+	return true
 }
 
 func stateOf(c *active) *key.State {

@@ -138,7 +138,7 @@ func allowCtx(ctx context.Context, l *Limiter, key string, n int64) (answer, err
 			}
 			return answer{allowed: true, path: bySlice}, nil
 		}
-		v, ok, err := a.Decide(ctx, n, 0)
+		v, ok, err := a.Decide(ctx, n, 0, l.s.Now())
 		if err != nil {
 			return answer{}, err
 		}

@@ -96,8 +96,15 @@ func floorOf(l *Limiter, key string) (n int) {
 func takeFloor(a *Account, n int64) bool {
 	a.lock()
 	defer a.unlock()
-	t := a.stepLocked(a.limiter().s.Now())
-	ok := t.TakeFloor(stateOf(a.active.Load()), n)
+	if a.Known.Retired {
+		return false
+	}
+	now, c := a.limiter().s.Now(), a.active.Load()
+	if c == nil {
+		return a.coldFloorLocked(n, now)
+	}
+	t := a.stepLocked(now)
+	ok := c.state.TakeFloor(&t, n)
 	a.finishLocked(&t)
 	return ok
 }

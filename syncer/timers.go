@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hybridlimit/hybrid/internal/key"
@@ -16,6 +17,8 @@ type timerQueue struct {
 	heap   dueHeap
 	next   int64  // ns, when the loop wakes
 	wakeup func() // the loop sleeps too long
+
+	size atomic.Int64 // of the heap, for requests to read without the lock
 }
 
 // set plans the next look at an account; due 0 is never. The caller holds the account's mu.
@@ -58,6 +61,7 @@ func (q *timerQueue) planLocked(a *Account, due int64) {
 	default:
 		heap.Push(&q.heap, item{due, a, a.active.Load()})
 	}
+	q.size.Store(int64(len(q.heap)))
 	if due != 0 && due < q.next {
 		q.next = due
 		q.wakeup()
@@ -88,6 +92,7 @@ func (q *timerQueue) take(now int64) (due []*Account, next int64) {
 	for len(q.heap) > 0 && q.heap[0].due <= now && len(due) < mostDue {
 		due = append(due, heap.Pop(&q.heap).(item).account)
 	}
+	q.size.Store(int64(len(q.heap)))
 	q.next = math.MaxInt64
 	if len(q.heap) > 0 {
 		q.next = q.heap[0].due
@@ -99,14 +104,10 @@ func (q *timerQueue) take(now int64) (due []*Account, next int64) {
 // enough that looking at all of them takes little of a core.
 func (q *timerQueue) downtime() int64 {
 	const perAccount = int64(20 * time.Microsecond)
-	return max(int64(key.ProbeInterval), int64(q.len())*perAccount)
+	return max(int64(key.ProbeInterval), q.size.Load()*perAccount)
 }
 
-func (q *timerQueue) len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.heap)
-}
+func (q *timerQueue) len() int { return int(q.size.Load()) }
 
 type item struct {
 	due     int64

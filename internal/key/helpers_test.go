@@ -76,8 +76,9 @@ func newNode(t *testing.T, plan *Plan) *node {
 
 func (n *node) step() Step {
 	return Step{Env: Env{
-		Now: n.now, Plan: n.plan, Cell: &n.cell, Dead: &n.dead, Known: &n.known, Floor: &n.floor, Fleet: &n.fleet, Key: "k", Policy: n.policy,
-		Timing: Timing{Clock: 0, Latency: int64(time.Millisecond), SyncInterval: int64(100 * time.Millisecond), Timeout: int64(20 * time.Millisecond), Downtime: int64(time.Second)},
+		Ground: Ground{Now: n.now, Plan: n.plan, Known: &n.known, Floor: &n.floor, Fleet: &n.fleet},
+		Cell:   &n.cell, Dead: &n.dead, Key: "k", Policy: n.policy,
+		Timing: Timing{Latency: int64(time.Millisecond), SyncInterval: int64(100 * time.Millisecond), Timeout: int64(20 * time.Millisecond), Downtime: int64(time.Second)},
 		Chance: 0.5, Down: n.down, Retired: n.retired,
 	}}
 }
@@ -85,7 +86,7 @@ func (n *node) step() Step {
 // do runs a step.
 func (n *node) do(f func(s *State, t *Step)) Effects {
 	t := n.step()
-	t.Timing.Clock = 1 // the store's clock is known, and a microsecond ahead
+	t.Clock = 1 // the store's clock is known, and a microsecond ahead
 	f(n.s, &t)
 	n.done = t.Effects
 	return t.Effects

@@ -70,7 +70,7 @@ func (k *Known) Use(p *Plan, tokens float64, now int64, left time.Duration) {
 	}
 	if p.Rule.Window == 0 {
 		used := max(k.used(p, now)+tokens, 0)
-		k.fullAt.Store(saturatingAdd(now, clampNanos(math.Ceil(used/p.ratePerNano()))))
+		k.fullAt.Store(saturatingAdd(now, clampNanos(math.Ceil(used*p.nanos))))
 		return
 	}
 	free := min(max(k.free(p, now)-tokens, 0), float64(p.Rule.Burst))
@@ -107,7 +107,7 @@ func (k *Known) used(p *Plan, now int64) float64 {
 	if left <= 0 {
 		return 0
 	}
-	return max(p.ratePerNano()*float64(left)-p.rounding(), k.float())
+	return max(p.perNano*float64(left)-p.slack, k.float())
 }
 
 // Reading is the two words at a moment, for a Result.
@@ -134,12 +134,17 @@ func (r Reading) View(p *Plan, own int64) (limit, remaining int64, reset time.Du
 	case p.Rule.Window > 0:
 		return limit, min(int64(tokens)+own, limit), time.Duration(r.left)
 	}
-	used := max(p.ratePerNano()*float64(r.left)-p.rounding(), tokens) - float64(own)
+	left := float64(r.left)
+	if lent := tokens * p.nanos; lent > left {
+		left = lent // what is lent does not drain
+	}
+	left -= float64(own) * p.nanos
+	used := p.perNano*left - p.slack
 	if used <= 0 {
 		return limit, limit, 0
 	}
 	remaining = min(max(int64(float64(p.Rule.Burst)-used), 0), limit)
-	return limit, remaining, time.Duration(min(used/p.ratePerNano(), float64(slice.Never-1)))
+	return limit, remaining, time.Duration(min(left, float64(slice.Never-1)))
 }
 
 func (k *Known) float() float64 { return float64(math.Float32frombits(k.tokens.Load())) }

@@ -17,11 +17,14 @@ type Plan struct {
 	Floor      precheck.Size // the floors of the whole fleet together; zero: no floor
 	FloorShare float64       // part of what a floor admits that is charged to the account: over/(over+under)
 
-	Sliced  bool  // false: every admission asks the store
-	Never   bool  // a count of 0: everything is denied
-	brief   bool  // the account fills faster than a node can poll it
-	horizon int64 // ns of demand that a slice is made for
-	fill    int64 // ns that an empty account takes to fill, B/r
+	Sliced  bool    // false: every admission asks the store
+	Never   bool    // a count of 0: everything is denied
+	brief   bool    // the account fills faster than a node can poll it
+	perNano float64 // r, tokens per nanosecond
+	nanos   float64 // nanoseconds per token, 1/r
+	slack   float64 // tokens that times rounded up to whole microseconds come to: without it 6 of 10 used would leave 3.9999
+	horizon int64   // ns of demand that a slice is made for
+	fill    int64   // ns that an empty account takes to fill, B/r
 }
 
 // Dial is an accuracy as arithmetic: how large floors are, and who pays them.
@@ -56,6 +59,8 @@ func NewPlan(rule slice.Rule, dial Dial) *Plan {
 	p.brief = dial.Slices && rule.Window == 0 && p.fill < shortestFill
 	p.Sliced = dial.Slices && !p.brief && (rule.Window == 0 || rule.Window >= shortestWindow)
 	p.carveFloor(dial)
+	p.perNano, p.nanos = p.Rule.Rate/1e3, 1e3/p.Rule.Rate
+	p.slack = 1001*p.perNano + 1e-12*float64(p.Rule.Burst)
 	return p
 }
 
@@ -83,12 +88,8 @@ func (p *Plan) carveFloor(dial Dial) {
 // Fits reports whether the account can ever admit a cost.
 func (p *Plan) Fits(n int64) bool { return !p.Never && n <= p.Rule.Burst }
 
-// rounding returns what times rounded up to whole microseconds make of tokens: without it
-// 6 of 10 used would leave 3.9999.
-func (p *Plan) rounding() float64 { return 1001*p.ratePerNano() + 1e-12*float64(p.Rule.Burst) }
-
 // ratePerNano returns r in tokens per nanosecond.
-func (p *Plan) ratePerNano() float64 { return p.Rule.Rate / 1e3 }
+func (p *Plan) ratePerNano() float64 { return p.perNano }
 
 // clampNanos turns a float of nanoseconds into an int64 that arithmetic on
 // moments cannot overflow (a quarter of the range is 73 years).

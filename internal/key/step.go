@@ -15,15 +15,21 @@ type Step struct {
 	Effects
 }
 
+// Ground is what a cold key needs to be decided about by its floor.
+type Ground struct {
+	Now   int64 // ns
+	Plan  *Plan
+	Known *Known
+	Floor *precheck.Floor
+	Fleet Fleet
+	Clock int64 // µs, the clock of the key's part of the store less the node's; 0: not known
+}
+
 // Env is the world around a key at one moment. The state keeps none of it.
 type Env struct {
-	Now       int64 // ns
-	Plan      *Plan
+	Ground
 	Cell      *slice.Cell
 	Dead      *slice.Watermark // the leases that have ended
-	Known     *Known
-	Floor     *precheck.Floor
-	Fleet     Fleet
 	Key       string
 	Policy    Policy
 	Shared    *Fallback // the bucket of all keys without a place in the table; nil: the key has a place
@@ -37,7 +43,6 @@ type Env struct {
 
 // Timing is what the node has measured and was configured with.
 type Timing struct {
-	Clock        int64 // µs, the clock of the key's part of the store less the node's; 0: not known
 	Latency      int64 // ns, smoothed time of a call
 	SyncInterval int64 // ns
 	Timeout      int64 // ns that one request waits for the store at most
@@ -119,33 +124,33 @@ func (e *Env) aligned(span int64) int64 {
 }
 
 // nodes returns the size of the fleet.
-func (e *Env) nodes() int { return e.Fleet.History().M() }
+func (e *Ground) nodes() int { return e.Fleet.History().M() }
 
 // window returns the number of the fixed window that the store is in; 0 for a token
 // bucket, or if the store's clock is not known.
-func (e *Env) window() int64 { return e.windowAt(e.Now) }
+func (e *Ground) window() int64 { return e.windowAt(e.Now) }
 
-func (e *Env) windowAt(now int64) int64 {
+func (e *Ground) windowAt(now int64) int64 {
 	period := e.Plan.Rule.Window
-	if period == 0 || e.Timing.Clock == 0 {
+	if period == 0 || e.Clock == 0 {
 		return 0
 	}
-	return (now/1000 + e.Timing.Clock) / period
+	return (now/1000 + e.Clock) / period
 }
 
 // windowLeft returns how long the present window lasts.
-func (e *Env) windowLeft() (left time.Duration, known bool) {
+func (e *Ground) windowLeft() (left time.Duration, known bool) {
 	w := e.window()
 	if w == 0 {
 		return 0, false
 	}
-	return time.Duration((w+1)*e.Plan.Rule.Window-(e.Now/1000+e.Timing.Clock)) * time.Microsecond, true
+	return time.Duration((w+1)*e.Plan.Rule.Window-(e.Now/1000+e.Clock)) * time.Microsecond, true
 }
 
 // storeTime returns a moment by the store's clock, in µs; 0 if that is not known.
-func (e *Env) storeTime(now int64) int64 {
-	if e.Timing.Clock == 0 {
+func (e *Ground) storeTime(now int64) int64 {
+	if e.Clock == 0 {
 		return 0
 	}
-	return now/1000 + e.Timing.Clock
+	return now/1000 + e.Clock
 }
