@@ -80,10 +80,10 @@ func (v *view) retryAfter(path Path) time.Duration {
 // than the limit free. Tokens of a slice are usable again at once, others reach
 // Redis within a sync interval or two. Refund soon: what has been refilled since is
 // given back once more. If Redis's reply to it is lost, so may the refund be, and under
-// a limit of 0 it is. n = 0 does nothing. ctx is not looked at: nothing is waited for.
+// a limit of 0 it is. n = 0 does nothing. Nothing is waited for.
 //
 // It fails with ErrInvalidCost (n < 0 or n > 2^53), ErrInvalidKey or ErrClosed.
-func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
+func (l *Limiter) Refund(key string, n int64) error {
 	return l.adjust(key, n, (*syncer.Account).Refund)
 }
 
@@ -92,10 +92,10 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 // debt, of at most one burst, which must drain before anything is admitted again; until
 // Redis knows of it the node's floor does not serve the key. Redis learns of it within a sync interval
 // or two; if its reply is lost, the tokens are charged again, and under a limit of 0
-// they are not charged. n = 0 does nothing. ctx is not looked at: nothing is waited for.
+// they are not charged. n = 0 does nothing. Nothing is waited for.
 //
 // It fails with ErrInvalidCost (n < 0 or n > 2^53), ErrInvalidKey or ErrClosed.
-func (l *Limiter) Charge(ctx context.Context, key string, n int64) error {
+func (l *Limiter) Charge(key string, n int64) error {
 	return l.adjust(key, n, (*syncer.Account).Charge)
 }
 

@@ -52,26 +52,26 @@ func TestPeekChangesNothing(t *testing.T) {
 
 func TestRefundGivesBackAndNeverMore(t *testing.T) {
 	inBubble(t, single(PerHour(10)), func(f *fleet) {
-		l, ctx := f.lims[0], context.Background()
+		l := f.lims[0]
 		allow(t, l, "k", 10)
 		if r := allow(t, l, "k", 1); r.Allowed {
 			t.Error("admitted an eleventh of ten")
 		}
-		if err := l.Refund(ctx, "k", 4); err != nil {
+		if err := l.Refund("k", 4); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(250 * time.Millisecond) // a sync interval or two
 		if n := admittedOf(t, l, "k", 10, 1); n != 4 {
 			t.Errorf("%d admitted after a refund of 4", n)
 		}
-		if err := l.Refund(ctx, "k", 1000); err != nil {
+		if err := l.Refund("k", 1000); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(250 * time.Millisecond)
 		if n := admittedOf(t, l, "k", 100, 1); n != 10 {
 			t.Errorf("%d admitted after a refund of far more than the limit of 10", n)
 		}
-		if err := l.Refund(ctx, "never seen", 5); err != nil {
+		if err := l.Refund("never seen", 5); err != nil {
 			t.Error(err)
 		}
 	})
@@ -81,7 +81,7 @@ func TestChargeRunsIntoABoundedDebt(t *testing.T) {
 	inBubble(t, single(PerSecond(10)), func(f *fleet) {
 		l, ctx := f.lims[0], context.Background()
 		for range 5 { // 100 tokens, of which one burst beyond the limit counts
-			if err := l.Charge(ctx, "k", 20); err != nil {
+			if err := l.Charge("k", 20); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -375,7 +375,7 @@ func TestLimiterCloseAllowsItsNameAgain(t *testing.T) {
 		if _, err := l.Allow(context.Background(), "k"); !errors.Is(err, ErrClosed) {
 			t.Errorf("Allow after Close: %v", err)
 		}
-		for _, err := range []error{l.Refund(context.Background(), "k", 1), l.Wait(context.Background(), "k"), l.Reset(context.Background(), "k")} {
+		for _, err := range []error{l.Refund("k", 1), l.Wait(context.Background(), "k"), l.Reset(context.Background(), "k")} {
 			if !errors.Is(err, ErrClosed) {
 				t.Errorf("after Close: %v", err)
 			}
@@ -654,7 +654,7 @@ func TestWhatRedisDidNotTakeIsAnErrorOfItsOwn(t *testing.T) {
 		allow(t, other, "k", 1)
 		f.links[0].Cut(true)
 		for _, limiter := range []*Limiter{l, other} {
-			if err := limiter.Charge(ctx, "k", 5); err != nil {
+			if err := limiter.Charge("k", 5); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -74,7 +74,7 @@ func ExampleNode_Flush() {
 
 	api := must(node.Limiter("api", hybrid.PerDay(100), nil))
 	must(api.AllowN(ctx, "customer-42", 10))
-	if err := api.Charge(ctx, "customer-42", 5); err != nil {
+	if err := api.Charge("customer-42", 5); err != nil {
 		panic(err)
 	}
 	fmt.Println(node.Flush(ctx))
@@ -167,7 +167,7 @@ func ExampleLimiter_Charge() {
 
 	tokens := must(node.Limiter("tokens", hybrid.PerDay(1000), nil))
 	fmt.Println(must(tokens.AllowN(ctx, "customer-42", 200)).Allowed) // an estimate
-	if err := tokens.Charge(ctx, "customer-42", 900); err != nil {    // it took 1100
+	if err := tokens.Charge("customer-42", 900); err != nil {         // it took 1100
 		panic(err)
 	}
 	_ = node.Flush(ctx) // or wait for the next sync

@@ -192,7 +192,7 @@ func ExampleLimiter_Refund() {
 		panic("not admitted")
 	}
 	// The job failed before it cost anything.
-	if err := jobs.Refund(ctx, "customer-42", 10); err != nil {
+	if err := jobs.Refund("customer-42", 10); err != nil {
 		panic(err)
 	}
 	_ = node.Flush(ctx) // or wait for the next sync

@@ -188,7 +188,7 @@ func TestLimitForThatCallsBack(t *testing.T) {
 			allow(f.t, f.lims[0], deeper, 1)
 			allow(f.t, tiered, deeper, 1)
 			n.Stats()
-			for _, err := range []error{tiered.Charge(ctx, deeper, 1), tiered.Refund(ctx, deeper, 1), f.lims[0].SetLimit(PerSecond(1000))} {
+			for _, err := range []error{tiered.Charge(deeper, 1), tiered.Refund(deeper, 1), f.lims[0].SetLimit(PerSecond(1000))} {
 				if err != nil {
 					f.t.Error(err)
 				}

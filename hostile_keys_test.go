@@ -99,7 +99,7 @@ func callAll(n *Node, l *Limiter, key string, cost int64) map[string]error {
 	_, all := n.AllowAll(done, Check{l, key, cost})
 	errs := map[string]error{
 		"AllowN": allowN, "AllowAll": all, "WaitN": l.WaitN(done, key, cost),
-		"Refund": l.Refund(done, key, cost), "Charge": l.Charge(done, key, cost),
+		"Refund": l.Refund(key, cost), "Charge": l.Charge(key, cost),
 	}
 	_, errs["Allow"] = l.Allow(done, key)
 	_, errs["Peek"] = l.Peek(done, key)

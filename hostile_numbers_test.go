@@ -55,8 +55,8 @@ func edgeCost(f *fleet, key string, limit Limit, cost int64) {
 		f.t.Errorf("WaitN(%d): %v", cost, err)
 	}
 	for name, adjust := range map[string]func() error{
-		"Charge": func() error { return l.Charge(ctx, key+" adjusted", cost) },
-		"Refund": func() error { return l.Refund(ctx, key+" adjusted", cost) },
+		"Charge": func() error { return l.Charge(key+" adjusted", cost) },
+		"Refund": func() error { return l.Refund(key+" adjusted", cost) },
 	} {
 		err := adjust()
 		if misuse := cost < 0 || cost > 1<<53; misuse != errors.Is(err, ErrInvalidCost) || !misuse && err != nil {
@@ -136,7 +136,7 @@ func edgeLimit(f *fleet, limit Limit) {
 	if p, err := f.lims[0].Peek(ctx, "k"); err != nil || p.Remaining < 0 || p.Remaining > b || p.Path != PathExact {
 		f.t.Errorf("Peek: %+v, %v", p, err)
 	}
-	for _, change := range []error{f.lims[0].Charge(ctx, "k", 1), f.lims[0].Refund(ctx, "k", 1), f.nodes[0].Flush(ctx), f.lims[0].Reset(ctx, "k")} {
+	for _, change := range []error{f.lims[0].Charge("k", 1), f.lims[0].Refund("k", 1), f.nodes[0].Flush(ctx), f.lims[0].Reset(ctx, "k")} {
 		if change != nil {
 			f.t.Error(change)
 		}

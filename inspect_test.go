@@ -173,7 +173,7 @@ func TestInspectTellsOfSettles(t *testing.T) {
 		if !s.Unsettled || s.Slice < 1 || !strings.Contains(s.Why, "not renewed") {
 			t.Errorf("after it was lost: %+v; %s", s, s.Why)
 		}
-		for _, err := range []error{l.Charge(ctx, "charged", 7), l.Refund(ctx, "refunded", 4)} {
+		for _, err := range []error{l.Charge("charged", 7), l.Refund("refunded", 4)} {
 			if err != nil {
 				t.Error(err)
 			}

@@ -140,8 +140,8 @@ func TestCallsRefuseBadArguments(t *testing.T) {
 	calls := map[string]func(key string, n int64) error{
 		"AllowN":   func(k string, n int64) error { _, err := l.AllowN(ctx, k, n); return err },
 		"WaitN":    func(k string, n int64) error { return l.WaitN(ctx, k, n) },
-		"Refund":   func(k string, n int64) error { return l.Refund(ctx, k, n) },
-		"Charge":   func(k string, n int64) error { return l.Charge(ctx, k, n) },
+		"Refund":   func(k string, n int64) error { return l.Refund(k, n) },
+		"Charge":   func(k string, n int64) error { return l.Charge(k, n) },
 		"AllowAll": func(k string, c int64) error { _, err := n.AllowAll(ctx, Check{l, k, c}); return err },
 	}
 	for name, call := range calls {
@@ -151,8 +151,8 @@ func TestCallsRefuseBadArguments(t *testing.T) {
 			t.Errorf("%s with a key of 64 KiB + 1: %v", name, err)
 		}
 	}
-	wantError(t, l.Refund(ctx, "k", math.MaxInt64), ErrInvalidCost)
-	wantError(t, l.Charge(ctx, "k", math.MaxInt64), ErrInvalidCost)
+	wantError(t, l.Refund("k", math.MaxInt64), ErrInvalidCost)
+	wantError(t, l.Charge("k", math.MaxInt64), ErrInvalidCost)
 	if _, err := l.Peek(ctx, long); !errors.Is(err, ErrInvalidKey) {
 		t.Errorf("Peek of a long key: %v", err)
 	}

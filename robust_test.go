@@ -52,34 +52,14 @@ func TestShadowNeverHoldsUp(t *testing.T) {
 	})
 }
 
-// What happened has happened, whether or not the request's context has ended.
-func TestRefundsAndChargesIgnoreTheContext(t *testing.T) {
-	inBubble(t, single(PerHour(10)), func(f *fleet) {
-		l := f.lims[0]
-		gone, cancel := context.WithCancel(context.Background())
-		cancel()
-		allow(t, l, "k", 10)
-		if err := l.Refund(gone, "k", 6); err != nil {
-			t.Error(err)
-		}
-		if err := l.Charge(gone, "k", 2); err != nil {
-			t.Error(err)
-		}
-		time.Sleep(250 * time.Millisecond)
-		if n := admittedOf(t, l, "k", 20, 1); n != 4 {
-			t.Errorf("%d admitted, want 10 - 10 + 6 - 2 = 4", n)
-		}
-	})
-}
-
 func TestHugeChargesLeaveTheKeyUsable(t *testing.T) {
 	inBubble(t, single(PerSecond(10)), func(f *fleet) {
-		l, ctx := f.lims[0], context.Background()
+		l := f.lims[0]
 		for range 3 {
-			if err := l.Charge(ctx, "up", 1<<53); err != nil {
+			if err := l.Charge("up", 1<<53); err != nil {
 				t.Error(err)
 			}
-			if err := l.Refund(ctx, "down", 1<<53); err != nil {
+			if err := l.Refund("down", 1<<53); err != nil {
 				t.Error(err)
 			}
 		}

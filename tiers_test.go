@@ -95,7 +95,7 @@ func TestLimitForIsCalledOnceForANewKey(t *testing.T) {
 			"AllowN":   func(key string) error { _, err := l.AllowN(ctx, key, 1); return err },
 			"WaitN":    func(key string) error { return l.WaitN(ctx, key, 1) },
 			"AllowAll": func(key string) error { _, err := f.nodes[0].AllowAll(ctx, Check{Limiter: l, Key: key}); return err },
-			"Charge":   func(key string) error { return l.Charge(ctx, key, 1) },
+			"Charge":   func(key string) error { return l.Charge(key, 1) },
 		} {
 			for _, key := range []string{what, strings.Repeat(what, 20)} {
 				calls.Store(0)

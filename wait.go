@@ -94,7 +94,7 @@ func (l *Limiter) reserve(ctx context.Context, line *line, news <-chan struct{},
 	if early := time.Until(goes) > 0; err == nil && !early {
 		return turn, nil
 	}
-	_ = l.Refund(ctx, key, n) // it does not go after all, or asks again by another limit
+	_ = l.Refund(key, n) // it does not go after all, or asks again by another limit
 	return syncer.Answer{RetryAfter: time.Nanosecond}, err
 }
 

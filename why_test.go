@@ -140,9 +140,9 @@ func (f *fleet) anything(rng *rand.Rand, limits []Limit) {
 			time.Sleep(2 * time.Minute) // a lease ends
 		}
 	case 9:
-		check(l.Charge(ctx, key, 1+rng.Int64N(5)))
+		check(l.Charge(key, 1+rng.Int64N(5)))
 	case 10:
-		check(l.Refund(ctx, key, 1+rng.Int64N(5)))
+		check(l.Refund(key, 1+rng.Int64N(5)))
 	case 11:
 		check(l.Reset(ctx, key))
 	case 12:

@@ -216,7 +216,7 @@ func (s *session) adjust(node int, o *op) {
 	if n < 0 {
 		adjust, n = s.limiters[node].Refund, -n
 	}
-	if err := adjust(context.Background(), s.key, n); err != nil {
+	if err := adjust(s.key, n); err != nil {
 		s.t.Errorf("%v: %v", o, err)
 	}
 	if s.nodes[node].Flush(context.Background()) != nil {

@@ -233,7 +233,7 @@ func useLowerLimit(nodes [2]*hybrid.Node, admin redis.UniversalClient) error {
 	if err := both[1].SetLimit(hybrid.PerSecond(10)); err != nil {
 		return err
 	}
-	if err := both[1].Charge(ctx, "k", 1); err != nil {
+	if err := both[1].Charge("k", 1); err != nil {
 		return err
 	}
 	if err := nodes[1].Flush(ctx); err != nil {

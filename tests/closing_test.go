@@ -27,7 +27,7 @@ func TestClosingSettlesWhatWasEvicted(t *testing.T) {
 					}
 					time.Sleep(10 * time.Millisecond)
 				}
-				if err := l.Charge(ctx, "a", 500); err != nil {
+				if err := l.Charge("a", 500); err != nil {
 					t.Fatal(err)
 				}
 				allow(t, l, "b", limit.Burst()+1) // never fits, and evicts a
@@ -61,7 +61,7 @@ func TestClosingSettlesWhatFoundNoRoom(t *testing.T) {
 				go func() { _, _ = l.Allow(ctx, "busy") }()
 				time.Sleep(time.Millisecond)
 				for i := range 8 {
-					if err := l.Charge(ctx, fmt.Sprint("k", i), 100); err != nil {
+					if err := l.Charge(fmt.Sprint("k", i), 100); err != nil {
 						t.Error(err)
 					}
 				}

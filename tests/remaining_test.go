@@ -20,7 +20,7 @@ func TestAChargeIsNoticedBehindTheFloor(t *testing.T) {
 				for range 50 {
 					if allow(t, l, "k", 1).Allowed {
 						used++
-						if err := l.Charge(ctx, "k", 8999); err != nil {
+						if err := l.Charge("k", 8999); err != nil {
 							t.Error(err)
 						}
 						used += 8999
@@ -132,7 +132,7 @@ func TestRefundsPayForTheirOperations(t *testing.T) {
 		l := n.limiter("api", hybrid.PerMinute(100), hybrid.LimiterOptions{Accuracy: hybrid.Exact})
 		for range 200 {
 			if allow(t, l, "k", 1).Allowed {
-				_ = l.Refund(ctx, "k", 1)
+				_ = l.Refund("k", 1)
 			}
 			time.Sleep(300 * time.Millisecond)
 		}

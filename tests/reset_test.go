@@ -47,7 +47,7 @@ func TestResetForgetsACharge(t *testing.T) {
 		n := w.node(hybrid.Options{})
 		l := n.limiter("api", limit, hybrid.LimiterOptions{Accuracy: hybrid.Exact})
 		n.link.Inject(redistest.CutAfter)
-		if err := l.Charge(ctx, "k", 900); err != nil {
+		if err := l.Charge("k", 900); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -68,7 +68,7 @@ func TestResetForgetsWhatAnEvictedKeyOwes(t *testing.T) {
 		limit := hybrid.PerHour(1000)
 		n := w.node(hybrid.Options{MaxKeys: 1})
 		l := n.limiter("api", limit, hybrid.LimiterOptions{Accuracy: hybrid.Exact})
-		if err := l.Charge(ctx, "k", 900); err != nil {
+		if err := l.Charge("k", 900); err != nil {
 			t.Fatal(err)
 		}
 		allow(t, l, "other", 2000) // evicts it

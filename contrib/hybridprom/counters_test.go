@@ -74,7 +74,7 @@ func stir(t *testing.T, api *hybrid.Limiter, rng *rand.Rand) {
 			t.Error(err)
 		}
 	case 1:
-		if err := api.Refund(context.Background(), key, 3); err != nil {
+		if err := api.Refund(key, 3); err != nil {
 			t.Error(err)
 		}
 	default:

@@ -104,7 +104,7 @@ func (p *plan) run(ctx context.Context, node *hybrid.Node) (*verdict, error) {
 	v := &verdict{}
 	for i := range p.refunds {
 		h := &p.refunds[i]
-		if err := h.limiter.Refund(ctx, h.key, h.n); err != nil {
+		if err := h.limiter.Refund(h.key, h.n); err != nil {
 			return nil, err
 		}
 	}
@@ -173,7 +173,7 @@ func (v *verdict) charge(ctx context.Context, node *hybrid.Node, hits []hit) err
 	}
 	for i := range hits {
 		if h := &hits[i]; h.rule.overdraw {
-			if err := h.limiter.Charge(ctx, h.key, h.n); err != nil {
+			if err := h.limiter.Charge(h.key, h.n); err != nil {
 				return err
 			}
 		}

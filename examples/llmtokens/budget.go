@@ -48,7 +48,7 @@ func (c *call) use(ctx context.Context, n int64) error {
 		return nil
 	}
 	c.budget.charged.Add(beyond)
-	return c.budget.limiter.Charge(ctx, c.customer, beyond)
+	return c.budget.limiter.Charge(c.customer, beyond)
 }
 
 // settle gives back what was not used. It must be called once, however the answer
@@ -59,5 +59,5 @@ func (c *call) settle(ctx context.Context) error {
 		return nil
 	}
 	c.budget.refunded.Add(left)
-	return c.budget.limiter.Refund(ctx, c.customer, left)
+	return c.budget.limiter.Refund(c.customer, left)
 }

@@ -159,9 +159,9 @@ func (f *fleet) Ask(node int, key string, cost int64) Answer {
 // refund gives tokens back on a node.
 func (f *fleet) refund(m *member, key string, n int64) error {
 	if f.e.flaw == refundsTwice {
-		_ = m.limiter.Refund(context.Background(), key, n) // as the next one
+		_ = m.limiter.Refund(key, n) // as the next one
 	}
-	return m.limiter.Refund(context.Background(), key, n)
+	return m.limiter.Refund(key, n)
 }
 
 // charge charges a node with what turned out to be used.
@@ -169,7 +169,7 @@ func (f *fleet) charge(m *member, key string, n int64) error {
 	if f.e.flaw == forgetsCharges {
 		n = 0
 	}
-	return m.limiter.Charge(context.Background(), key, n)
+	return m.limiter.Charge(key, n)
 }
 
 // stamp gives a decision of the store the time at which the store made it. The
