@@ -117,7 +117,8 @@ func (l *Limiter) adjust(key string, n int64, change func(*syncer.Account, int64
 
 // Reset frees all that a key has used, but for what other nodes hold in slices and what an
 // operation without an answer may still charge, and forgets this node's denial. Denials
-// that other nodes remember end within 10 s. It asks LimitFor for the key's limit.
+// that other nodes remember end within 10 s; what another node has taken as a slice by then
+// comes back when it is used or asked for, within a minute. It asks LimitFor for the key's limit.
 //
 // It waits for Redis, StoreTimeout at most: for an operation under way, too. It fails with ErrInvalidKey,
 // ErrClosed, ctx.Err(), or what kept Redis from doing it.

@@ -1,6 +1,7 @@
 package tests_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -101,4 +102,52 @@ func TestResetAsksForThePlan(t *testing.T) {
 			t.Errorf("%d admitted after Reset, want 100", got)
 		}
 	})
+}
+
+// After a Reset or a Refund the node that asks first admits within the 10 s that the
+// documentation gives, whatever was going on before. It may take what was freed as a
+// slice: then another node waits until it is used or returned, for a minute at most.
+func TestWhatIsFreedIsFoundInTime(t *testing.T) {
+	limits := []hybrid.Limit{
+		hybrid.PerMinute(100), hybrid.PerHour(50), hybrid.PerHour(1000), hybrid.PerDay(300), hybrid.PerMinute(1000), hybrid.Window(100, time.Hour),
+	}
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 14))
+		limit := limits[rng.IntN(len(limits))]
+		accuracy := []hybrid.Accuracy{hybrid.Exact, hybrid.Strict, hybrid.Balanced}[rng.IntN(3)]
+		story(t, func(w *world) {
+			var nodes [3]*hybrid.Limiter
+			for i := range nodes {
+				nodes[i] = w.node(hybrid.Options{}).limiter("api", limit, hybrid.LimiterOptions{Accuracy: accuracy})
+			}
+			time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Second))))
+			gap := time.Duration(1 + rng.Int64N(int64(50*time.Millisecond)))
+			for range int(limit.Burst()) + 100 { // until it is used up, by all of them
+				allow(t, nodes[rng.IntN(3)], "k", 1)
+				time.Sleep(gap)
+			}
+			a, b := nodes[0], nodes[1]
+			reset := rng.IntN(2) == 0
+			if reset {
+				if err := a.Reset(ctx, "k"); err != nil {
+					t.Error(err)
+				}
+			} else if err := a.Refund("k", 1+limit.Burst()/10); err != nil {
+				t.Error(err)
+			}
+			freed := time.Now()
+			within := 10500 * time.Millisecond
+			for i, l := range []*hybrid.Limiter{a, b} {
+				name := []string{"asking", "other"}[i]
+				r := allow(t, l, "k", 1)
+				for ; !r.Allowed && time.Since(freed) < 2*time.Minute; r = allow(t, l, "k", 1) {
+					time.Sleep(min(r.RetryAfter, time.Second))
+				}
+				if took := time.Since(freed); took > within {
+					t.Errorf("seed %d: %v, %v, reset %t: the %s node admits after %v", seed, limit, accuracy, reset, name, took)
+				}
+				within = time.Minute
+			}
+		})
+	}
 }
