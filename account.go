@@ -55,7 +55,7 @@ func (v *view) remaining() (tokens int64, reset time.Duration) {
 	if g.Used == 0 {
 		free = float64(v.node.Plan.Burst)
 	}
-	return min(int64(free), v.node.Plan.Burst), slice.ResetAfter(rule, g)
+	return min(key.Whole(free), v.node.Plan.Burst), slice.ResetAfter(rule, g)
 }
 
 // retryAfter returns when a request that is denied on a path may be worth a retry.

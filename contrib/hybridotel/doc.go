@@ -25,6 +25,7 @@
 //	rebuilt_accounts         {account}    accounts that were unreadable in Redis, and were replaced
 //	invalid_tiers            {tier}       answers of LimitFor that were no limit
 //	key.count                {key}        keys remembered now
+//	waiter.count             {caller}     callers of Wait in line or waiting for their turn
 //	fleet.size               {node}       live nodes, as last heard of Redis (a gauge)
 //	overshoot                1            what the fleet may admit beyond the limit now, as a part of it (a gauge; +Inf: no bound; in shadow mode as if enforced)
 //

@@ -105,7 +105,7 @@ func checkKind(t *testing.T, m metricdata.Metrics) {
 	t.Helper()
 	sum, isSum := m.Data.(metricdata.Sum[int64])
 	switch strings.TrimPrefix(m.Name, prefix) {
-	case "key.count", "key.limit", "store.down":
+	case "key.count", "key.limit", "waiter.count", "store.down":
 		if !isSum || sum.IsMonotonic {
 			t.Errorf("%s may fall, and is a %T", m.Name, m.Data)
 		}

@@ -35,6 +35,7 @@ var shownAs = map[string]string{
 	"Rebuilt":         "rebuilt_accounts",
 	"InvalidTiers":    "invalid_tiers",
 	"Keys":            "key.count",
+	"Waiters":         "waiter.count",
 	"Fleet":           "fleet.size",
 	"Overshoot":       "overshoot",
 

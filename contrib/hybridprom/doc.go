@@ -11,7 +11,7 @@
 // scrape asks for them, at most once per Options.MinInterval: a look walks over
 // the keys that are in touch with Redis.
 //
-// No label ever holds a key. A limiter has 23 series, whether it limits one key or
+// No label ever holds a key. A limiter has 24 series, whether it limits one key or
 // a million; the node has some forty, most of them buckets of its two histograms,
 // and one for each cause of failures, 33 at most. The series of a limiter are gone
 // when it is closed; one that is made again begins at 0.
@@ -37,6 +37,7 @@
 //	accounts_rebuilt_total             unreadable, and replaced
 //	invalid_tiers_total                answers of LimitFor that were no limit
 //	keys                               remembered now
+//	waiters                            callers of Wait in line or waiting for their turn
 //	fleet_nodes                        live nodes, as last heard
 //	limiter_info{accuracy,on_failure,shadow}  settings; 1
 //

@@ -143,13 +143,13 @@ func (r Reading) View(p *Plan, own int64) (limit, remaining int64, reset time.Du
 	if used <= 0 {
 		return limit, limit, 0
 	}
-	remaining = min(max(int64(float64(p.Rule.Burst)-used+nearlyOne), 0), limit)
+	remaining = min(max(Whole(float64(p.Rule.Burst)-used), 0), limit)
 	return limit, remaining, time.Duration(min(left, float64(slice.Never-1)))
 }
 
-// nearlyOne is the part of a token that may be missing from one that is shown: the clock that
-// a request on the slice reads is a tick behind, and 9 less 3.0002 would show as 5.
-const nearlyOne = 0.01
+// Whole returns the whole tokens that are shown. A hundredth may be missing from one: times
+// are a tick or a round trip old, and 9 less 3.0002 would show as 5.
+func Whole(tokens float64) int64 { return int64(tokens + 0.01) }
 
 func (k *Known) float() float64 { return float64(math.Float32frombits(k.tokens.Load())) }
 
