@@ -14,7 +14,7 @@ import (
 
 func (w *world) atRest(t *testing.T) {
 	t.Helper()
-	equal(t, "accounts on the agenda", w.timers.len(), 0)
+	equal(t, "accounts on the timer queue", w.timers.len(), 0)
 }
 
 func TestAQuietAccountDropsItsContact(t *testing.T) {

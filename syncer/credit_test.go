@@ -96,7 +96,7 @@ func (tr traffic) run(t *testing.T) (o outcome) {
 			// A denial, or a debt of the fallback bucket, may last for the
 			// time that the limit takes to fill.
 			if n := w.timers.len(); n > 0 && float64(tr.rule.Burst)/tr.rule.Rate <= 60e6 {
-				o.problems = append(o.problems, "an account never leaves the agenda")
+				o.problems = append(o.problems, "an account never leaves the timer queue")
 			}
 		}
 		for key := range o.requests {

@@ -112,6 +112,6 @@ func TestIdleSlicesAreLeftAlone(t *testing.T) {
 		if c := peek(l, "k"); c != nil {
 			t.Errorf("two epochs later there is still %+v", *c)
 		}
-		equal(t, "accounts on the agenda", w.timers.len(), 0)
+		equal(t, "accounts on the timer queue", w.timers.len(), 0)
 	})
 }

@@ -117,9 +117,9 @@ func sum(m map[path]int) (n int) {
 	return n
 }
 
-// Requests wait for the agenda's lock, and probes for the loop: neither must
+// Requests wait for the timer queue's lock, and probes for the loop: neither must
 // wait for a million keys.
-func TestAManyKeysAgendaIsTakenInParts(t *testing.T) {
+func TestALargeTimerQueueIsTakenInParts(t *testing.T) {
 	g := timerQueue{wakeup: func() {}}
 	for i := range 1000 {
 		g.set(someAccounts(1)[0], int64(i+1))

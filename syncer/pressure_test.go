@@ -28,7 +28,7 @@ func TestAnOutageForgetsWhatItEvicts(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if n := w.timers.len(); n > 60 {
-			t.Errorf("%d accounts in the agenda of a node of 50 keys", n)
+			t.Errorf("%d accounts in the timer queue of a node of 50 keys", n)
 		}
 		if admitted > 10 {
 			t.Errorf("%d admitted of a key of 10 per hour", admitted)
@@ -49,7 +49,7 @@ func TestAFloodLeavesNothingOfWhatItEvicts(t *testing.T) {
 			time.Sleep(100 * time.Microsecond)
 		}
 		if n := w.timers.len(); n > 60 {
-			t.Errorf("%d accounts on the agenda of a node of 50 keys", n)
+			t.Errorf("%d accounts on the timer queue of a node of 50 keys", n)
 		}
 		w.end()
 	})

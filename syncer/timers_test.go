@@ -22,7 +22,7 @@ func someAccounts(n int) []*Account {
 	return accounts
 }
 
-func newAgenda() (g *timerQueue, wakes *int) {
+func newTimerQueue() (g *timerQueue, wakes *int) {
 	wakes = new(int)
 	return &timerQueue{next: math.MaxInt64, wakeup: func() { *wakes++ }}, wakes
 }
@@ -34,8 +34,8 @@ func keysOf(accounts []*Account) (keys []string) {
 	return keys
 }
 
-func TestTheAgendaGoesByTime(t *testing.T) {
-	g, _ := newAgenda()
+func TestTheTimerQueueGoesByTime(t *testing.T) {
+	g, _ := newTimerQueue()
 	a := someAccounts(4)
 	for i, due := range []int64{40, 10, 30, 20} {
 		g.set(a[i], due)
@@ -58,8 +58,8 @@ func TestTheAgendaGoesByTime(t *testing.T) {
 }
 
 // The loop is woken when it would sleep too long, and only then.
-func TestTheAgendaWakesTheLoop(t *testing.T) {
-	g, wakes := newAgenda()
+func TestTheTimerQueueWakesTheLoop(t *testing.T) {
+	g, wakes := newTimerQueue()
 	a := someAccounts(3)
 	g.set(a[0], 50)
 	g.set(a[1], 60)
@@ -75,7 +75,7 @@ func TestTheAgendaWakesTheLoop(t *testing.T) {
 }
 
 func TestEnsureMovesNothing(t *testing.T) {
-	g, _ := newAgenda()
+	g, _ := newTimerQueue()
 	a := someAccounts(1)
 	g.ensure(a[0], 50)
 	g.ensure(a[0], 20)
@@ -87,10 +87,10 @@ func TestEnsureMovesNothing(t *testing.T) {
 	}
 }
 
-// An agenda and a plain list of moments agree, whatever is done to them.
-func TestTheAgendaIsASortedList(t *testing.T) {
+// An timer queue and a plain list of moments agree, whatever is done to them.
+func TestTheTimerQueueIsASortedList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g, _ := newAgenda()
+		g, _ := newTimerQueue()
 		accounts := someAccounts(12)
 		naive := map[*Account]int64{}
 		now := int64(0)
@@ -144,8 +144,8 @@ func checkTake(t *rapid.T, naive map[*Account]int64, due []*Account, next, now i
 	}
 }
 
-// Many keys fall back at once while the agenda moves: whoever plans a look
-// must not read the places of others' accounts without the agenda's lock.
+// Many keys fall back at once while the timer queue moves: whoever plans a look
+// must not read the places of others' accounts without the timer queue's lock.
 func TestPlanningIsSafeWhileOthersPlan(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		l := w.limiter(bucket(100, time.Second), exactly)

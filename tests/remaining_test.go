@@ -35,7 +35,7 @@ func TestAChargeIsNoticedBehindTheFloor(t *testing.T) {
 	}
 }
 
-// On one server alone, Remaining and ResetAfter are what Redis and this node know, whoever
+// On one server alone, Remaining and ResetAfter are what Redis and this node know, whichever path
 // decides: never more than a perfect limiter would have, and what Peek says.
 func TestRemainingOnOneServer(t *testing.T) {
 	for _, c := range []struct {

@@ -163,7 +163,7 @@ func TestWaitersOnSeveralNodesAreServedInTurn(t *testing.T) {
 			})
 		}
 		all.Wait()
-		// 80 times 15 tokens at 20 per second take 59 s in all, whoever has them.
+		// 80 times 15 tokens at 20 per second take 59 s in all, whichever node has them.
 		if most, least := slices.Max(took[:]), slices.Min(took[:]); most > 2*least || most > 64*time.Second {
 			t.Errorf("20 turns took %v", took)
 		}

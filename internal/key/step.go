@@ -94,11 +94,10 @@ const (
 
 // Tally is what a step adds to the limiter's counts.
 type Tally struct {
-	SliceTokens, MemoDenied       int64
-	ExactAllowed, ExactDenied     int64
-	PolicyAllowed, PolicyDenied   int64
-	Floor, Blocked                int64
-	Reclaimed, Expired, Undecided int64
+	SliceTokens, MemoDenied     int64
+	ExactAllowed, ExactDenied   int64
+	PolicyAllowed, PolicyDenied int64
+	Floor, Reclaimed, Expired   int64
 }
 
 // send asks the shell to queue the settle.
