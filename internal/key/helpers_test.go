@@ -165,3 +165,9 @@ func (n *node) doubt() {
 	st.Outcome, st.Err = slice.Unknown, errLost
 	n.end(st)
 }
+
+// usage tells a debt.
+func usage(d *debt) (u slice.Usage) {
+	d.tell(&u, 0, d.admitted)
+	return u
+}

@@ -25,12 +25,16 @@ func (p *polling) denies(now int64) bool { return p.deny != nil && now < p.deny.
 func (p *polling) drop() { p.deny = nil }
 
 // stretch makes the denial outlast the time that callers were given: who comes back then
-// is denied from memory once more, which saves an operation.
-func (p *polling) stretch(ns int64) {
-	if m := p.deny; m != nil {
-		p.deny = &precheck.Memo{Cost: m.Cost, Until: max(m.Until, m.Retry) + ns, Retry: m.Retry}
-		p.next = max(p.next, p.deny.Until)
+// is denied from memory once more, which saves an operation. No denial lasts for more than
+// 10 s, or a Reset on another node would be seen too late.
+func (p *polling) stretch(now, ns int64) {
+	m, most := p.deny, now+int64(longestPoll)
+	if m == nil || m.Until >= most {
+		return
 	}
+	until := min(max(m.Until, min(m.Retry, most))+ns, most)
+	p.deny = &precheck.Memo{Cost: m.Cost, Until: until, Retry: m.Retry}
+	p.next = max(p.next, until)
 }
 
 // cost returns the cost that the deny cache answers for, or else the unit.

@@ -36,7 +36,7 @@ func (s *State) request(t *Step, cost int64, st *slice.Settle) {
 		s.budget.operations--
 		t.Paid = true
 	} else if again {
-		s.poll.stretch(interval / 2)
+		s.poll.stretch(t.Now, interval/2)
 	}
 	r.requestedAt = t.Now
 	t.Scarce = cost
