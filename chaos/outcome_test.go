@@ -103,8 +103,11 @@ func (o *outcome) lateness(from, to time.Duration) time.Duration {
 // grace is by how much a moment may be missed: twice the lateness of timers around
 // it. A timer has to be scheduled once. A call has to be twice in a row: when its
 // own timer or its answer wakes it, and when the account's lock, or the goroutine
-// that holds it, does.
-func (o *outcome) grace(from, to time.Duration) time.Duration { return 2 * o.lateness(from, to) }
+// that holds it, does. A call that needs a server is late for it as well: by as much as
+// one that no fault befalls was at the time.
+func (o *outcome) grace(from, to time.Duration) time.Duration {
+	return max(2*o.lateness(from, to), worst(o.servers, from-aftermath, to))
+}
 
 // outage is a time in which a node did not wait for the store.
 type outage struct {

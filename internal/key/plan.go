@@ -60,7 +60,7 @@ func NewPlan(rule slice.Rule, dial Dial) *Plan {
 	p.Sliced = dial.Slices && !p.brief && (rule.Window == 0 || rule.Window >= shortestWindow)
 	p.carveFloor(dial)
 	p.perNano, p.nanos = p.Rule.Rate/1e3, 1e3/p.Rule.Rate
-	p.slack = 1001*p.perNano + 1e-12*float64(p.Rule.Burst)
+	p.slack = 1001 * p.perNano
 	return p
 }
 

@@ -12,7 +12,7 @@ import (
 func TestAPlanOfABucket(t *testing.T) {
 	p := NewPlan(bucket(1000, 10*time.Second), strict)
 	want := Plan{Burst: 1000, Rule: bucket(1000, 10*time.Second), Sliced: true,
-		perNano: p.Rule.Rate / 1e3, nanos: 1e3 / p.Rule.Rate, slack: 1001*p.perNano + 1e-9,
+		perNano: p.Rule.Rate / 1e3, nanos: 1e3 / p.Rule.Rate, slack: 1001 * p.perNano,
 		horizon: int64(2500 * time.Millisecond), fill: tenSeconds}
 	if *p != want {
 		t.Errorf("got  %+v\nwant %+v", *p, want)
