@@ -37,7 +37,7 @@ type Need struct {
 }
 
 // A need that may wait (Count 0) is admitted if it fits, and else reserved while used +
-// cost ≤ 2·B: it is charged at once, nothing else is admitted or lent while more than B
+// cost ≤ 2·B and lent + cost ≤ B: it is charged at once, nothing else is admitted or lent while more than B
 // is used, and it goes when used has drained to B, (Used − B)/r after Now, without another
 // operation. So the first in line goes first, in the store's order. Grant.Admitted says
 // 1 for both, and 0 if it was refused. A window reserves nothing.
@@ -53,7 +53,7 @@ type Usage struct {
 	Fallback float64 // admitted while the store was away; charged up to B, never beyond. ≥ 0
 
 	Return   float64 // tokens of admissions that are undone, ≥ 0: less by what has drained since ReturnAt
-	ReturnAt int64   // µs of the store's clock, when the first of them was admitted
+	ReturnAt int64   // µs of the store's clock, when the first of them was admitted; in a window Tag.Window counts alone
 
 	Needs []Need // in the order of arrival; at most MaxRuns
 

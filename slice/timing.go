@@ -38,20 +38,22 @@ func RetryAfter(rule Rule, g Grant, cost int64) time.Duration {
 	slack := (float64(rule.Burst) + min(g.Used, 2*float64(rule.Burst))) * 0x1p-50
 	wait, used := heldBack(rule, g)
 	excess := used + float64(cost) - float64(rule.Burst)
-	return max(micros((excess+slack)/rule.Rate+wait+lag(g)), time.Microsecond)
+	// Rounded up first: beside a large number the slack would be lost.
+	return max(micros(math.Ceil((excess+slack)/rule.Rate)+wait+lag(g)), time.Microsecond)
 }
 
 // heldBack returns how long (µs) leases of a higher limit keep an account from draining,
-// and what is used then. More than 2·B is no debt: it is lent under a higher limit.
-// Leases end within two epochs; then the account counts as just full, and drains.
+// and what is used then at most. More than 2·B is no debt: it is lent under a higher
+// limit. Leases end within two epochs. Then the account counts as just full, or holds up
+// to 2·B that count as a debt: those whose leases ended last may have kept it from draining.
 //
-// 100,000/min lent 9,200, and the limit is 10/min now: one token is free after two
+// 100,000/min lent 9,200, and the limit is 10/min now: one token is free after three
 // minutes and six seconds at most, not after 15 hours.
 func heldBack(rule Rule, g Grant) (wait, used float64) {
 	if g.Used <= 2*float64(rule.Burst) || g.Lent == 0 {
 		return 0, g.Used
 	}
-	return float64((g.Now/Epoch+2)*Epoch - g.Now), float64(rule.Burst)
+	return float64((g.Now/Epoch+2)*Epoch - g.Now), 2 * float64(rule.Burst)
 }
 
 // ResetAfter is how long it takes from g on until the account is as good as

@@ -29,8 +29,8 @@ func TestRetryAfter(t *testing.T) {
 		"window just open":       {window, Grant{Used: 10, Now: edge, Clock: edge}, 1, time.Minute},
 		"window, clock behind":   {window, Grant{Used: 10, Now: edge + 59e6, Clock: edge + 58e6}, 1, 2 * time.Second},
 		"window, above":          {window, Grant{}, 11, Never},
-		"lent by a higher limit": {perSecond, Grant{Used: 9200, Lent: 9200, Now: 90e6, Clock: 90e6}, 1, 91*time.Second + time.Microsecond},
-		"lent beyond all reason": {perSecond, Grant{Used: 1e18, Lent: 1e18, Now: 60e6, Clock: 60e6}, 10, 130*time.Second + time.Microsecond},
+		"lent by a higher limit": {perSecond, Grant{Used: 9200, Lent: 9200, Now: 90e6, Clock: 90e6}, 1, 101*time.Second + time.Microsecond},
+		"lent beyond all reason": {perSecond, Grant{Used: 1e18, Lent: 1e18, Now: 60e6, Clock: 60e6}, 10, 140*time.Second + time.Microsecond},
 		"longer than durations":  {Rule{Burst: 1 << 53, Rate: 1e-12}, Grant{Used: 1 << 53}, 1 << 53, longest},
 	} {
 		if got := RetryAfter(c.rule, c.g, c.cost); got != c.want {

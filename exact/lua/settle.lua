@@ -211,8 +211,9 @@ for i = 1, count do
       end
     end
 
-    -- Undo what another limit denied. The account has drained meanwhile, by r at most in all.
-    if undone then
+    -- Undo what another limit denied. The account has drained meanwhile, by r at most in all. What another window
+    -- admitted went with it; if it is not said which one it was, that is what is safe to believe.
+    if undone and (window == 0 or tagWindow == index) then
       undone = now > since and undone - r * (now - since) or undone
       if undone > 0 then charged = charged - undone end
     end
@@ -240,9 +241,9 @@ for i = 1, count do
     local admitted, refused = 0, false
     for j = 1, runs do
       local c, most, limit = need[2 * j - 1], need[2 * j], burst
-      if most == 0 then -- it may wait
-        most = 1
-        if window == 0 and c <= burst then limit = 2 * burst end
+      if most == 0 then -- it may wait, if it has room beside all slices, which may be used up at the moment of its turn,
+        most = 1        -- and if no higher limit used more, beside which the next settle would not see it
+        if window == 0 and out + c <= burst and beyond == 0 then limit = 2 * burst end
       end
       local free = limit - used
       local k = free / c

@@ -50,7 +50,7 @@ func (a *Account) Settle(clock int64, r slice.Rule, u slice.Usage) (g slice.Gran
 
 	beyond = min(beyond, b.Used-b.Lent())
 	b.Used -= beyond
-	admitted, refused := b.admit(r, u.Needs, &g)
+	admitted, refused := b.admit(r, u.Needs, beyond, &g)
 	if !refused && u.Want > 0 {
 		g.Granted = b.grant(r, &u)
 	}

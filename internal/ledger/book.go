@@ -52,7 +52,7 @@ func (a *Account) report(r slice.Rule, u *slice.Usage) (booked, goesOn bool) {
 // window. A charge makes debt up to 2·B, what was admitted while the store was
 // away none. It returns whether there was anything to charge.
 func (a *Account) charge(r slice.Rule, u *slice.Usage, now slice.Tag) bool {
-	charged := u.Charged - a.undone(r, u)
+	charged := u.Charged - a.undone(r, u, now)
 	if charged == 0 && u.Fallback == 0 {
 		return false
 	}
@@ -72,9 +72,13 @@ func (a *Account) charge(r slice.Rule, u *slice.Usage, now slice.Tag) bool {
 
 // undone is what a settle gives back of admissions that another limit denied: what has
 // drained since the first of them would be there twice. The account drains by r at
-// most in all, so one subtraction is enough for all of them.
-func (a *Account) undone(r slice.Rule, u *slice.Usage) float64 {
-	if r.Window > 0 || a.At <= u.ReturnAt {
+// most in all, so one subtraction is enough for all of them. What another window admitted
+// went with it.
+func (a *Account) undone(r slice.Rule, u *slice.Usage, now slice.Tag) float64 {
+	switch {
+	case r.Window > 0 && u.Tag.Window != now.Window:
+		return 0
+	case r.Window > 0 || a.At <= u.ReturnAt:
 		return u.Return
 	}
 	return max(u.Return-float64(r.Rate*float64(a.At-u.ReturnAt)), 0)
@@ -82,7 +86,11 @@ func (a *Account) undone(r slice.Rule, u *slice.Usage) float64 {
 
 // admit admits the runs in order: of each as many as fit. What is refused is
 // not charged, and a smaller cost behind it may fit.
-func (a *Account) admit(r slice.Rule, needs []slice.Need, g *slice.Grant) (admitted, refused bool) {
+//
+// One that may wait is reserved up to 2·B, if it has room beside all slices, which may
+// be used up at the moment of its turn, and if no higher limit used more, beside which
+// the next settle would not see it.
+func (a *Account) admit(r slice.Rule, needs []slice.Need, beyond float64, g *slice.Grant) (admitted, refused bool) {
 	if len(needs) == 0 {
 		return false, false
 	}
@@ -91,7 +99,7 @@ func (a *Account) admit(r slice.Rule, needs []slice.Need, g *slice.Grant) (admit
 		limit := float64(r.Burst)
 		if n.Count == 0 { // it may wait
 			n.Count = 1
-			if r.Window == 0 && n.Cost <= r.Burst {
+			if r.Window == 0 && a.Lent()+float64(n.Cost) <= float64(r.Burst) && beyond == 0 {
 				limit *= 2
 			}
 		}
