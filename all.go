@@ -54,8 +54,8 @@ func (n *Node) AllowAll(ctx context.Context, checks ...Check) (Result, error) {
 			return r, nil
 		}
 	}
-	turn := n.wholes.enter() // the end of a limiter waits for what is to be undone
-	defer n.wholes.leave(turn)
+	turn := n.undoing.enter() // the end of a limiter waits for what is to be undone
+	defer n.undoing.leave(turn)
 	return n.takeAll(ctx, checks, n.sync.Now())
 }
 

@@ -209,6 +209,7 @@ func TestWaitersPassInOrder(t *testing.T) {
 		if d := time.Since(start); d < 2*time.Second-50*time.Millisecond || d > 2500*time.Millisecond {
 			t.Errorf("20 at 10 per second took %v", d)
 		}
+		time.Sleep(time.Second) // the last one leaves when Redis has been told
 		if len(l.waits.lines) != 0 {
 			t.Errorf("%d lines left", len(l.waits.lines))
 		}

@@ -24,7 +24,7 @@ type Node struct {
 	opts     Options
 	sync     *syncer.Syncer
 	events   *events
-	wholes   underway   // calls of AllowAll, which may have to undo what they took
+	undoing  underway   // calls that may have to give back what they took
 	ending   sync.Mutex // one limiter or node at a time waits for them
 	limiters sync.Map   // *syncer.Limiter → *Limiter; written by Limiter and Limiter.Close
 }
@@ -170,7 +170,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 func (n *Node) undone() {
 	n.ending.Lock()
 	defer n.ending.Unlock()
-	n.wholes.wait()
+	n.undoing.wait()
 }
 
 // closeTimeout bounds Close.

@@ -17,9 +17,9 @@ func (l *Limiter) Wait(ctx context.Context, key string) error { return l.WaitN(c
 
 // WaitN waits until a request of n tokens passes. Callers of one key on one node pass in
 // the order in which they came. The first of them takes its turn in Redis: its tokens are
-// charged ahead, and nothing smaller is admitted from the account until it has gone, so a
+// lent ahead, and nothing smaller is admitted from the account until it has gone, so a
 // cost that fits the burst passes within n/rate, whatever others do (those that hold
-// slices go on with them). In a window it asks again when the next one begins. AllowN,
+// slices go on with them). A turn takes two operations. In a window it asks again when the next one begins. AllowN,
 // which does not wait, has no turn. n = 0 does not wait. SetLimit, and a
 // Reset on this node, let those who wait ask again; a limit that LimitFor raises, and a
 // Reset elsewhere, do not: they wait for as long as they were told.
@@ -40,69 +40,123 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 	if plan := l.planAhead(key); !plan.Fits(n) && !l.opts.Shadow {
 		return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, plan.Rule.Burst)
 	}
-	line, turn := l.waits.join(key)
+	line, place := l.waits.join(key)
 	if line == nil {
 		return fmt.Errorf("%w: %d wait for this key, allowed %d", ErrTooManyWaiters, l.waits.most, l.waits.most)
 	}
-	defer l.waits.leave(key, line, turn)
-	if err := line.await(ctx, turn, l.core.Done()); err != nil {
+	defer l.waits.count.Add(-1)
+	leave, leaves := func() { l.waits.leave(key, line, place) }, true
+	defer func() {
+		if leaves {
+			leave()
+		}
+	}()
+	if err := line.await(ctx, place, l.core.Done()); err != nil {
 		return err
 	}
 	for {
 		news := l.waits.news()
-		r, err := l.AllowN(ctx, key, n)
-		switch {
-		case err != nil || r.Allowed:
+		after, err := l.ask(ctx, key, n)
+		if err != nil || after == 0 {
 			return err
-		case r.RetryAfter == Never:
-			return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, r.Limit)
 		}
-		after := r.RetryAfter
-		if r.Path != PathFallback {
-			turn, err := l.reserve(ctx, line, news, key, n)
-			if turn.Allowed || err != nil {
+		turn, after, err := l.reserve(ctx, key, n, after)
+		if turn != nil {
+			if passed, err := l.stand(ctx, line, news, turn, leave); passed || err != nil {
+				leaves = false // it does when Redis has been told
 				return err
 			}
-			if turn.RetryAfter > 0 {
-				after = turn.RetryAfter
-			}
+			continue
 		}
-		if err := line.sleep(ctx, after, news, l.core.Done()); err != nil {
+		if err != nil || after == 0 {
+			return err
+		}
+		if err := line.sleep(ctx, after, after, news, l.core.Done()); err != nil {
 			return err
 		}
 	}
 }
 
-// reserve takes the turn of the first in line: Redis charges its tokens now, and nothing
-// smaller overtakes it until it may go. In a window there is no turn: it asks again when
-// the next one begins.
-func (l *Limiter) reserve(ctx context.Context, line *line, news <-chan struct{}, key string, n int64) (turn syncer.Answer, err error) {
-	cell := exact.CellKey(key)
-	a := l.core.Account(cell, key)
-	if a.Plan().Rule.Window > 0 {
-		return turn, nil
-	}
-	turn, ok, err := a.Reserve(ctx, n)
+// ask asks for n tokens as AllowN does. It returns when to ask again, 0 if they are there.
+func (l *Limiter) ask(ctx context.Context, key string, n int64) (after time.Duration, err error) {
+	r, err := l.AllowN(ctx, key, n)
 	switch {
-	case errors.Is(err, syncer.ErrDown):
-		return syncer.Answer{}, nil
-	case err != nil || !ok || !turn.Allowed || turn.Path == PathFallback || turn.RetryAfter == 0:
-		return turn, err
+	case err != nil || r.Allowed:
+		return 0, err
+	case r.RetryAfter == Never:
+		return 0, fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, r.Limit)
 	}
-	goes := time.Now().Add(turn.RetryAfter)
-	err = line.sleep(ctx, turn.RetryAfter, news, l.core.Done())
-	if early := time.Until(goes) > 0; err == nil && !early {
-		return turn, nil
+	return r.RetryAfter, nil
+}
+
+// reserve asks Redis for the turn of the first in line: its tokens are lent now, and nothing
+// smaller overtakes it until it may go. Without a turn it returns when to ask again,
+// after if Redis does not say, and 0 if the tokens are there. In a window there is no turn, nor
+// while Redis is silent.
+func (l *Limiter) reserve(ctx context.Context, key string, n int64, after time.Duration) (*syncer.Turn, time.Duration, error) {
+	a := l.core.Account(exact.CellKey(key), key)
+	if a.Plan().Rule.Window > 0 {
+		return nil, after, nil
 	}
-	_ = l.Refund(key, n) // it does not go after all, or asks again by another limit
-	return syncer.Answer{RetryAfter: time.Nanosecond}, err
+	answer, turn, ok, err := a.Reserve(ctx, n)
+	switch {
+	case errors.Is(err, syncer.ErrDown) || err == nil && (!ok || answer.RetryAfter == 0 && !answer.Allowed):
+		return nil, after, nil
+	case err != nil || answer.Allowed:
+		return turn, 0, err
+	}
+	return nil, answer.RetryAfter, nil
+}
+
+// stand waits for a turn and uses it. A caller that does not go, as its ctx or the limiter
+// ends, gives the turn back. Either leaves the line when Redis has been told: before that
+// the next one would ask in vain. If there is news, or the turn's lease was lost, it
+// gives the turn back and returns with neither, to ask again.
+func (l *Limiter) stand(ctx context.Context, line *line, news <-chan struct{}, turn *syncer.Turn, leave func()) (passed bool, err error) {
+	under := l.node.undoing.enter() // the end of a limiter waits for what is to be given back
+	told := func() { l.node.undoing.leave(under) }
+	for !closed(news) {
+		if turn.Usable() {
+			turn.Go(func() { leave(); told() })
+			return true, nil
+		}
+		goes, due := turn.Left()
+		if due <= 0 {
+			if !turn.Renew(ctx) {
+				break
+			}
+			continue
+		}
+		if err := line.sleep(ctx, goes, due, news, l.core.Done()); err != nil {
+			line.forget() // the next one does not wait for this one's turn
+			turn.GiveUp(func() { leave(); told() })
+			return false, err
+		}
+	}
+	back := make(chan struct{})
+	turn.GiveUp(func() { close(back); told() })
+	select {
+	case <-back:
+	case <-ctx.Done():
+	}
+	return false, nil
+}
+
+// closed reports whether a channel is closed.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // waits is the lines of callers that wait, by key. Only keys that somebody
 // waits for are in it.
 type waits struct {
-	most  int // callers in one line
-	count atomic.Int64
+	most  int          // places in one line
+	count atomic.Int64 // callers: one that has left may leave its place later
 	mu    sync.Mutex
 	lines map[string]*line
 	woken chan struct{} // closed and replaced when a limit has changed or a key was reset
@@ -171,26 +225,23 @@ func (w *waits) leave(key string, ln *line, turn chan struct{}) {
 			continue
 		}
 		ln.turns = append(ln.turns[:i], ln.turns[i+1:]...)
-		w.count.Add(-1)
 		if i == 0 {
-			ln.next = time.Time{} // that was for its cost; what the next one waits for is not known
+			ln.next = time.Time{} // that was for its cost
 		}
 		if i == 0 && len(ln.turns) > 0 {
 			close(ln.turns[0])
 		}
 		break
 	}
-	if len(ln.turns) == 0 {
+	if len(ln.turns) == 0 && w.lines[key] == ln {
 		delete(w.lines, key)
 	}
 }
 
 // await waits for the caller's turn.
-func (ln *line) await(ctx context.Context, turn, closed <-chan struct{}) error {
-	select {
-	case <-turn:
+func (ln *line) await(ctx context.Context, turn, ended <-chan struct{}) error {
+	if closed(turn) {
 		return nil
-	default:
 	}
 	if err := tooLate(ctx, ln.earliest()); err != nil {
 		return err
@@ -198,7 +249,7 @@ func (ln *line) await(ctx context.Context, turn, closed <-chan struct{}) error {
 	select {
 	case <-turn:
 		return nil
-	case <-closed:
+	case <-ended:
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
@@ -210,23 +261,28 @@ func (ln *line) await(ctx context.Context, turn, closed <-chan struct{}) error {
 func (ln *line) earliest() time.Time {
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	select {
-	case <-ln.news:
+	if closed(ln.news) {
 		return time.Time{} // the first one may not have noticed yet
-	default:
-		return ln.next
 	}
+	return ln.next
 }
 
-// sleep waits before the first caller asks again: so long, or until there is
-// news.
-func (ln *line) sleep(ctx context.Context, d time.Duration, news, closed <-chan struct{}) error {
-	next := time.Now().Add(d)
-	if err := tooLate(ctx, next); err != nil {
+// forget drops what was known of when the first one passes.
+func (ln *line) forget() {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	ln.next = time.Time{}
+}
+
+// sleep waits for a while before the first caller asks again or uses its turn, which is
+// not before next; or until there is news.
+func (ln *line) sleep(ctx context.Context, next, d time.Duration, news, ended <-chan struct{}) error {
+	passes := time.Now().Add(next)
+	if err := tooLate(ctx, passes); err != nil {
 		return err
 	}
 	ln.mu.Lock()
-	ln.next, ln.news = next, news
+	ln.next, ln.news = passes, news
 	ln.mu.Unlock()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -235,7 +291,7 @@ func (ln *line) sleep(ctx context.Context, d time.Duration, news, closed <-chan 
 		return nil
 	case <-news:
 		return nil
-	case <-closed:
+	case <-ended:
 		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()

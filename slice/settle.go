@@ -37,10 +37,12 @@ type Need struct {
 }
 
 // A need that may wait (Count 0) is admitted if it fits, and else reserved while used +
-// cost ≤ 2·B and lent + cost ≤ B: it is charged at once, nothing else is admitted or lent while more than B
-// is used, and it goes when used has drained to B, (Used − B)/r after Now, without another
-// operation. So the first in line goes first, in the store's order. Grant.Admitted says
-// 1 for both, and 0 if it was refused. A window reserves nothing.
+// cost ≤ 2·B and lent + cost ≤ B: its cost is lent at once, like a slice of the grant's Tag,
+// and nothing else is admitted or lent while more than B is used. It may be spent when used
+// has drained to B, (Used − B)/r after Now, while its lease lasts. So the first in line goes
+// first, in the store's order. Its node then reports it as Spent, or as Returned if it does
+// not go after all. Grant.Admitted is 1 if it was admitted or reserved (then Used > B), and 0 if
+// it was refused. A window reserves nothing.
 
 // Usage is what a node reports of one account and asks for it.
 type Usage struct {

@@ -136,6 +136,9 @@ func (a *Account) finishLocked(t *key.Step) {
 	if t.Scarce > 0 {
 		l.s.reclaim.request(a, t.Scarce, t.Paid)
 	}
+	if t.Left.Cost > 0 {
+		(&Turn{a: a, turn: t.Left}).GiveUp(nil)
+	}
 	a.submitLocked(c, t.Send)
 	l.s.timers.plan(a, t.Timer, t.Due)
 	if t.Idle {

@@ -64,40 +64,6 @@ func (a *Account) Decide(ctx context.Context, n, until, now int64) (answer Answe
 	return answer, true, err
 }
 
-// Reserve asks the store for the turn of a request of n tokens that was denied and may
-// wait. An answer that allows it says in RetryAfter when it may go; a caller that leaves
-// before gives the tokens back with Refund. ok is false if the account was retired.
-func (a *Account) Reserve(ctx context.Context, n int64) (answer Answer, ok bool, err error) {
-	l := a.limiter()
-	w, ok, err := a.reserve(n)
-	if w == nil {
-		return answer, ok, err
-	}
-	l.Counts.Blocked.Add(1)
-	answer, err = a.await(ctx, w, 0)
-	return answer, true, err
-}
-
-func (a *Account) reserve(n int64) (w *key.Waiter, ok bool, err error) {
-	now := a.limiter().s.Now()
-	a.lock()
-	defer a.unlock()
-	switch {
-	case a.Known.Retired:
-		return nil, false, nil
-	case a.limiter().end.closed.Load():
-		return nil, true, ErrClosed
-	}
-	t := a.stepLocked(now)
-	if t.Down {
-		return nil, true, ErrDown
-	}
-	w = a.stateLocked(&t).state.Reserve(&t, n)
-	a.Known.Touch()
-	a.finishLocked(&t)
-	return w, true, nil
-}
-
 // replies counts the store's replies, so that a request which waits for the lock sees
 // whether one has come meanwhile.
 func (a *Account) replies() uint32 {

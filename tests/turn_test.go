@@ -1,8 +1,10 @@
 package tests_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,5 +59,71 @@ func TestATurnBesideSlicesKeepsTheBound(t *testing.T) {
 	}
 	if worst > 0.01 {
 		t.Errorf("%.0f %% of the burst beyond the bound: %s", 100*worst, best)
+	}
+}
+
+// judged keeps what is admitted and refunded, for a judge of all intervals.
+type judged struct {
+	mu   sync.Mutex
+	seen []oracle.Admission
+}
+
+func (j *judged) add(cost int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.seen = append(j.seen, oracle.Admission{At: time.Now().UnixNano(), Cost: cost})
+}
+
+// While callers wait for turns others refund, leave and ask on two nodes. Tokens that a turn
+// has taken ahead are there once, whatever frees others: in no interval, refunds aside, more
+// than B + r·t is admitted.
+func TestTurnsKeepTheBoundWhateverIsFreed(t *testing.T) {
+	for seed := range uint64(8) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		limit := int64([]int{10, 20, 60}[rnd.IntN(3)])
+		period := []time.Duration{time.Second, 10 * time.Second, 80 * time.Second}[rnd.IntN(3)]
+		var seen judged
+		var turns atomic.Int64
+		story(t, func(w *world) {
+			var all sync.WaitGroup
+			for range 2 {
+				l := w.node(hybrid.Options{}).limiter("api", hybrid.Per(limit, period), hybrid.LimiterOptions{Accuracy: hybrid.Strict})
+				for range 2 { // callers that wait, of which every second leaves in the end
+					patience := time.Duration(float64(period) * (0.2 + 0.8*rnd.Float64()))
+					cost := limit/2 + rnd.Int64N(limit/2) + 1
+					all.Go(func() {
+						for i := range 6 {
+							late, cancel := context.WithCancel(ctx)
+							if i%2 > 0 {
+								time.AfterFunc(patience, cancel)
+							}
+							if l.WaitN(late, "k", cost) == nil {
+								seen.add(cost)
+								turns.Add(1)
+							}
+							cancel()
+						}
+					})
+				}
+				every := period / time.Duration(2*limit)
+				all.Go(func() { // small costs, of which every third is refunded
+					for i := range int(12 * limit) {
+						if allow(t, l, "k", 1).Allowed {
+							if i%3 > 0 {
+								seen.add(1)
+							} else if err := l.Refund("k", 1); err != nil {
+								t.Error(err)
+							}
+						}
+						time.Sleep(every)
+					}
+				})
+			}
+			all.Wait()
+		})
+		// A refund that is on its way when an interval begins is in it.
+		if r := oracle.New(limit, period, limit).Check(seen.seen); r.Excess > 2 || turns.Load() < 6 {
+			t.Errorf("seed %d, %d per %v, %d turns: %s", seed, limit, period, turns.Load(), r)
+		}
 	}
 }

@@ -12,8 +12,9 @@
 --                    admissions of n tokens, of which the first was at t (microseconds of this clock): what
 --                    has drained since is not given back, or it would be there twice
 --          fallback  admitted while the store was away; charged up to B
---          cost count   of each run of needs, at most 64 times. Count 0 is one request that may wait: it is
---                       reserved while used + cost <= 2B, of a bucket, and goes when used has drained to B
+--          cost count   of each run of needs, at most 64 times. Count 0 is one request that may wait: where it
+--                       does not fit, its cost is lent like a slice while used + cost <= 2B, of a bucket, and
+--                       may be spent when used has drained to B
 -- ARGV[#KEYS + j]   terms, which many accounts of a batch share, as numbers too
 --          window    microseconds, aligned to the Unix epoch; 0 = token bucket
 --          B r       burst (tokens), rate (tokens per microsecond; unused by a window)
@@ -240,10 +241,11 @@ for i = 1, count do
     -- Admit of each run as many as fit. A refused need is not charged, and a smaller one behind it may fit.
     local admitted, refused = 0, false
     for j = 1, runs do
-      local c, most, limit = need[2 * j - 1], need[2 * j], burst
+      local c, most, limit, waits = need[2 * j - 1], need[2 * j], burst, false
       if most == 0 then -- it may wait, if it has room beside all slices, which may be used up at the moment of its turn,
         most = 1        -- and if no higher limit used more, beside which the next settle would not see it
-        if window == 0 and out + c <= burst and beyond == 0 then limit = 2 * burst end
+        waits = window == 0 and out + c <= burst and beyond == 0
+        if waits then limit = 2 * burst end
       end
       local free = limit - used
       local k = free / c
@@ -253,6 +255,10 @@ for i = 1, count do
       -- The quotient may have been rounded up, and near 2^53 the sum loses what is too much. Neither is ever too low.
       while k > 0 and (k * c > free or used + k * c > limit) do k = k - 1 end
       used = used + k * c
+      if waits and k > 0 and used > burst then -- lent, or it would drain before it is spent
+        out = out + c
+        if epoch % 2 == 0 then lent0 = lent0 + c else lent1 = lent1 + c end
+      end
       took[j] = k
       admitted = admitted + k
       refused = refused or k < most

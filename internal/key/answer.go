@@ -9,7 +9,7 @@ import (
 type Answer struct {
 	Allowed    bool
 	Path       Path
-	RetryAfter time.Duration // > 0 when denied; [slice.Never] if the cost can never fit. Of a reservation: until it goes
+	RetryAfter time.Duration // > 0 when denied; [slice.Never] if the cost can never fit
 }
 
 // Path says who decided a request.
@@ -57,6 +57,7 @@ type Waiter struct {
 	Cost   int64       // tokens
 	Answer chan Answer // with room for one, so that the settle never waits for a request
 	Err    error       // of a settle that did not run or was not answered, for a waiter of cost 0
+	Turn   Turn        // of a reservation that goes later; to be read after the answer
 	waits  bool        // it goes later if it does not fit now: see State.Reserve
 	reset  bool        // the settle is to free the key
 	left   bool        // it has stopped waiting

@@ -119,11 +119,7 @@ func (s *State) answer(t *Step, sent []*Waiter, st *slice.Settle) {
 			continue
 		}
 		if w.waits {
-			a := s.reserved(t, w.Cost, st)
-			if w.left && a.Allowed {
-				s.Refund(t, w.Cost) // it does not go after all
-			}
-			w.answer(a)
+			w.answer(s.reserved(t, w, st))
 			continue
 		}
 		for st.Usage.Needs[run].Cost != w.Cost || used == st.Usage.Needs[run].Count {
@@ -142,9 +138,18 @@ func (s *State) answer(t *Step, sent []*Waiter, st *slice.Settle) {
 	}
 }
 
-// Reserve asks the store for the turn of a request that was denied and may wait: n tokens
-// that are charged at once, and may be used when the account has drained to its limit. Until
-// then nothing else is admitted from it, so smaller costs cannot starve a large one.
+// Turn is the place of a request that waits: tokens that the store has lent ahead, and that
+// may be spent at a moment, like a slice that opens then.
+type Turn struct {
+	Cost int64 // tokens; 0: no turn
+	Tag  slice.Tag
+	Goes int64 // ns, when it may be spent
+	Ends int64 // ns, when its lease ends here: from then on it may not be spent
+}
+
+// Reserve asks the store for the turn of a request of n tokens that was denied and may
+// wait: they are lent at once, and may be spent when the account has drained to its limit.
+// Until then nothing else is admitted from it, so smaller costs cannot starve a large one.
 func (s *State) Reserve(t *Step, n int64) *Waiter {
 	w := NewWaiter(n)
 	w.waits = true
@@ -153,22 +158,57 @@ func (s *State) Reserve(t *Step, n int64) *Waiter {
 	return w
 }
 
-// reserved is the answer to a reservation, the last need of its settle.
-func (s *State) reserved(t *Step, cost int64, st *slice.Settle) Answer {
+// reserved is the answer to a reservation, the last need of its settle. A caller that has
+// left does not go: what it took goes back.
+func (s *State) reserved(t *Step, w *Waiter, st *slice.Settle) Answer {
 	g, burst := &st.Grant, float64(st.Rule.Burst)
-	if g.Admitted[len(g.Admitted)-1] == 1 {
-		t.Tally.ExactAllowed++
-		a := Answer{Allowed: true, Path: PathExact}
-		if g.Used > burst {
-			a.RetryAfter = slice.RetryAfter(st.Rule, *g, 0)
+	admitted := g.Admitted[len(g.Admitted)-1] == 1
+	switch {
+	case admitted && g.Used > burst:
+		w.Turn = TurnOf(w.Cost, st, t.Now, s.inflight.sentAt)
+		if w.left {
+			t.Left = w.Turn
 		}
-		return a
+		return Answer{Allowed: true, Path: PathExact}
+	case admitted && w.left:
+		s.Refund(t, w.Cost)
+		return Answer{}
+	case admitted:
+		t.Tally.ExactAllowed++
+		return Answer{Allowed: true, Path: PathExact}
 	}
 	t.Tally.ExactDenied++
 	s.denials.add(1, t.Now)
-	twice := st.Rule
+	return Answer{Path: PathExact, RetryAfter: s.room(t, w.Cost, st)}
+}
+
+// room returns when there may be room for a turn that was refused, because others stand
+// before it: when it can stand beside them or, if two of its cost cannot, when the last of
+// them has gone, and its node has said so. 0 if none stands before it, or if a higher
+// limit used more than two bursts, beside which no turn is given.
+func (s *State) room(t *Step, cost int64, st *slice.Settle) time.Duration {
+	g, burst, twice := &st.Grant, float64(st.Rule.Burst), st.Rule
 	twice.Burst *= 2
-	return Answer{Path: PathExact, RetryAfter: slice.RetryAfter(twice, *g, cost)}
+	said := time.Duration(t.Timing.Latency)
+	switch {
+	case g.Used <= burst || g.Used > 2*burst:
+		return 0
+	case 2*cost <= st.Rule.Burst && g.Used+float64(cost) > 2*burst:
+		return slice.RetryAfter(twice, *g, cost) + said
+	default:
+		return slice.RetryAfter(st.Rule, *g, 0) + said
+	}
+}
+
+// TurnOf reads a turn from the reply to a settle that the store executed.
+func TurnOf(cost int64, st *slice.Settle, now, sentAt int64) Turn {
+	turn := Turn{Cost: cost, Tag: st.Grant.Tag, Goes: now}
+	if st.Grant.Used > float64(st.Rule.Burst) {
+		turn.Goes = saturatingAdd(now, int64(slice.RetryAfter(st.Rule, st.Grant, 0)))
+	}
+	life := time.Duration(st.Grant.Life) * time.Microsecond
+	turn.Ends = sentAt + int64(life-slice.Guard(life))
+	return turn
 }
 
 // retryAfter returns what a refused request is told: the deny cache's time if that

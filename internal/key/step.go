@@ -68,6 +68,7 @@ type Effects struct {
 	Paid     bool  // of Scarce: the key's requests have paid for one return
 	Unpaid   bool  // the key would release tokens, and its own requests have not paid for that
 	Lost     bool  // what an account owed was dropped
+	Left     Turn  // the turn of a caller that has left, to be given back
 	TimedOut bool  // a request has waited in vain: the breaker should know
 	Tally    Tally
 }

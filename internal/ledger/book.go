@@ -87,24 +87,29 @@ func (a *Account) undone(r slice.Rule, u *slice.Usage, now slice.Tag) float64 {
 // admit admits the runs in order: of each as many as fit. What is refused is
 // not charged, and a smaller cost behind it may fit.
 //
-// One that may wait is reserved up to 2·B, if it has room beside all slices, which may
-// be used up at the moment of its turn, and if no higher limit used more, beside which
-// the next settle would not see it.
+// One that may wait and does not fit is lent up to 2·B, if it has room beside all slices,
+// which may be used up at the moment of its turn, and if no higher limit used more, beside
+// which the next settle would not see it. Were it not lent, it would drain before it is
+// spent.
 func (a *Account) admit(r slice.Rule, needs []slice.Need, beyond float64, g *slice.Grant) (admitted, refused bool) {
 	if len(needs) == 0 {
 		return false, false
 	}
 	g.Admitted = make([]int64, len(needs))
 	for i, n := range needs {
-		limit := float64(r.Burst)
+		limit, waits := float64(r.Burst), false
 		if n.Count == 0 { // it may wait
 			n.Count = 1
-			if r.Window == 0 && a.Lent()+float64(n.Cost) <= float64(r.Burst) && beyond == 0 {
+			waits = r.Window == 0 && a.Lent()+float64(n.Cost) <= float64(r.Burst) && beyond == 0
+			if waits {
 				limit *= 2
 			}
 		}
 		k := a.fit(limit, n)
 		a.Used += float64(float64(k) * float64(n.Cost))
+		if waits && k > 0 && a.Used > float64(r.Burst) {
+			a.Young += float64(n.Cost)
+		}
 		g.Admitted[i] = k
 		admitted = admitted || k > 0
 		refused = refused || k < n.Count

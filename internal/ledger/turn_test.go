@@ -25,6 +25,45 @@ func TestATurnNeedsRoomBesideSlices(t *testing.T) {
 	}
 }
 
+// Tokens are there once: what a refund frees while a caller waits is not what the caller is
+// about to use. Without the turn's lease, 9 would be admitted beside its 10 in one instant.
+func TestARefundDoesNotDrainATurn(t *testing.T) {
+	var a ledger.Account
+	a.Settle(t0, ten, need(10))
+	g, _ := a.Settle(t0, ten, waiting(10))
+	if g.Admitted[0] != 1 || g.Used != 20 || g.Lent != 10 {
+		t.Fatalf("the turn: %+v", g)
+	}
+	a.Settle(t0, ten, slice.Usage{Charged: -10})
+	if g, _ := a.Settle(t0+900_000, ten, need(9)); g.Admitted[0] != 0 {
+		t.Errorf("9 admitted 0.1 s before the turn of 10: %+v", g)
+	}
+	g, _ = a.Settle(t0+1_000_000, ten, slice.Usage{Tag: g.Tag, Spent: 10})
+	if g.Used != 10 || g.Lent != 0 {
+		t.Errorf("after the turn: %+v", g)
+	}
+}
+
+// The first in line leaves, and another stands behind it.
+func TestAnAbandonedTurnDoesNotDrainTheNext(t *testing.T) {
+	var a ledger.Account
+	a.Settle(t0, twenty, need(20))
+	first, _ := a.Settle(t0, twenty, waiting(10))
+	second, _ := a.Settle(t0, twenty, waiting(10))
+	if first.Admitted[0] != 1 || second.Admitted[0] != 1 || second.Lent != 20 {
+		t.Fatalf("the turns: %+v, %+v", first, second)
+	}
+	goes := t0 + int64((second.Used-20)/twenty.Rate) + 1 // a second later, rounded up
+	a.Settle(t0+1, twenty, slice.Usage{Tag: first.Tag, Returned: 10})
+	g, _ := a.Settle(goes, twenty, need(11))
+	if g.Admitted[0] != 0 || g.Lent != 10 {
+		t.Errorf("11 of 20 admitted beside the turn of 10: %+v", g)
+	}
+	if g, _ = a.Settle(goes, twenty, need(10)); g.Admitted[0] != 1 {
+		t.Errorf("10 of 20 refused beside the turn of 10: %+v", g)
+	}
+}
+
 // A limit that was lowered: what the higher one used is held as just full, and so is what is reserved.
 func TestALoweredLimitGivesOneTurnAtMost(t *testing.T) {
 	var a ledger.Account

@@ -18,6 +18,10 @@ const (
 	runLate             // the store executes settle pick of those that nobody waits for
 	crash               // a node starts again
 	fire                // a node's watermark moves in time
+	useTurn             // a caller that waits goes
+	leaveTurn           // a caller that waits leaves
+	renewTurn           // a node lends its turn anew; pick 1: and will never know
+	tellTurn            // the store hears what became of a turn
 	change              // a node hears of the next limit
 	wait                // Steps[pick] passes
 	edge                // time passes until something ends (pick 0), or until just after it (pick 1)
@@ -72,7 +76,7 @@ func (m *Machine) nodeActions(w *World, i uint8, to []Action) []Action {
 	if w.left.Changes > 0 {
 		to = append(to, Action{op: change, node: i})
 	}
-	return m.flightActions(w, i, to)
+	return m.flightActions(w, i, m.turnActions(w, i, to))
 }
 
 // sliceActions appends what may happen to a slice that is alive.

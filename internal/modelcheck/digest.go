@@ -139,6 +139,7 @@ func (m *Machine) digestNode(w *World, n *Node) (d digest) {
 	d.int(int64(n.rule))
 	d.int(n.owes<<32 | n.backs)
 	m.addFlight(&d, w, &n.flight, true)
+	m.addTurn(&d, w, &n.turn)
 	if !n.lease.Holds() {
 		d.add(4)
 		return d
@@ -192,13 +193,15 @@ func (m *Machine) addFlight(d *digest, w *World, f *Flight, waited bool) {
 	d.int(min(f.spent, most)<<40 | min(f.returned, most)<<20 | min(f.held, most))
 	d.int(f.owes<<32 | f.backs)
 	m.addTag(d, w, f.tag)
-	if waited && (m.Patience > 0 || f.held > 0 || m.asks[f.ask].Want > 0) {
+	if waited && (m.Patience > 0 || f.held > 0 || m.asks[f.ask].Want > 0 || m.asks[f.ask].waits()) {
 		d.int(min(w.now-f.sentAt, 3*slice.Epoch))
 	}
 	if f.state == ran {
 		d.flag(f.reply.dropped)
 		d.int(f.reply.granted)
-		if f.held > 0 || f.reply.granted > 0 {
+		d.int(f.reply.turn)
+		d.int(f.reply.goes)
+		if f.held > 0 || f.reply.granted > 0 || f.reply.turn > 0 {
 			m.addTag(d, w, f.reply.tag)
 			d.int(f.reply.life)
 		}

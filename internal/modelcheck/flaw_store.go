@@ -48,6 +48,12 @@ func (m *Machine) settle(a *ledger.Account, clock int64, r slice.Rule, u slice.U
 		if ahead(a, clock) {
 			b = ledger.Account{Stored: true, At: clock, Used: b.Used - b.Lent()}
 		}
+	case TurnUnlent, TurnBesideSlices:
+		g, wrote := m.settleTurns(&b, clock, r, u)
+		if wrote {
+			*a = b
+		}
+		return g, wrote
 	case UncoveredFree, UncoveredIgnored, UncoveredRenewed, RefusalGrants:
 		return m.settleInParts(a, clock, r, u)
 	}

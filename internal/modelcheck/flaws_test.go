@@ -45,6 +45,11 @@ var flawedWorlds = []flawed{
 	{ChargeLost, "known", 3, 0, small(2, 2, 30, 0.5).with(Faults{Lost: 1, Charges: 2})},
 	{RefundTwice, "promise", 8, 8, small(2, 2, 30, 0.5).with(Faults{Refunds: 1})},
 	{RefundFree, "lent >= held", 4, 7, small(2, 2, 30, 0.5).with(Faults{Refunds: 1})},
+	{TurnUnlent, "lent >= held", 4, 11, small(2, 2, 30, 2).costing(2).asking(turn(2)).with(Faults{Refunds: 1})},
+	{TurnBesideSlices, "promise", 10, 10, small(2, 2, 30, 2).asking(turn(2))},
+	{TurnAtOnce, "promise", 6, 6, small(2, 2, 30, 0.5).asking(turn(2))},
+	{TurnOutlivesLease, "promise", 12, 12, small(2, 2, 60, 2).asking(turn(2))},
+	{TurnInDoubt, "once", 8, 0, small(2, 2, 60, 0.5).asking(turn(2)).with(Faults{Lost: 1})},
 }
 
 // In a window nothing drains, and what is admitted twice shows sooner.

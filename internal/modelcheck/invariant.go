@@ -29,7 +29,7 @@ func (m *Machine) check(w *World) string {
 }
 
 // checkWrite judges what a settle has written.
-func (m *Machine) checkWrite(w *World, u *slice.Usage, before, g slice.Grant) string {
+func (m *Machine) checkWrite(w *World, r slice.Rule, u *slice.Usage, before, g slice.Grant) string {
 	a := &w.key.account
 	spent := before.Used - float64(before.Lent) - max(0, -u.Charged)
 	if u.Tag.Epoch != 0 && !forgot(u, &g) {
@@ -38,11 +38,11 @@ func (m *Machine) checkWrite(w *World, u *slice.Usage, before, g slice.Grant) st
 	if ended(u, &g) {
 		spent += float64(u.Held)
 	}
-	spent = max(0, spent) + float64(admitted(u, g))
+	spent = max(0, spent) + float64(admitted(r, u, g))
 	if now := a.Used - a.Lent(); now < spent-slack {
 		return fmt.Sprintf("charged: %.6g is not lent, %.6g was spent", now, spent)
 	}
-	if n := uncoveredBy(u, &g, before.Lent); n != 0 && w.book.faults == 0 && w.left.Jumps == m.Faults.Jumps {
+	if n := uncoveredBy(u, &g, before.Lent+reserved(r, u, &g)); n != 0 && w.book.faults == 0 && w.left.Jumps == m.Faults.Jumps {
 		return fmt.Sprintf("once: no lease covers %d of the tokens reported", n)
 	}
 	if rest := drained(*a, (w.key.until+1)*1000, m.wide); rest.Used > slack {
@@ -52,7 +52,7 @@ func (m *Machine) checkWrite(w *World, u *slice.Usage, before, g slice.Grant) st
 }
 
 // uncoveredBy returns how much of what a settle reported no lease covered: of
-// what was lent before it and is lent now, the rest was covered.
+// what was lent before it, or for a turn by it, and is lent now, the rest was covered.
 func uncoveredBy(u *slice.Usage, g *slice.Grant, before int64) int64 {
 	if u.Tag.Epoch == 0 || forgot(u, g) {
 		return 0
@@ -99,7 +99,7 @@ func (m *Machine) checkNodes(w *World) string {
 func (m *Machine) held(w *World, now slice.Tag) (sum int64) {
 	for i := range w.nodes[:m.Nodes] {
 		n := &w.nodes[i]
-		sum += m.inSlice(w, n) + m.returning(w, &n.flight, now)
+		sum += m.inSlice(w, n) + m.inTurn(w, n, now) + m.returning(w, &n.flight, now)
 	}
 	for i := range w.late {
 		sum += m.returning(w, &w.late[i], now)

@@ -66,6 +66,9 @@ func (m *Machine) charge(w *World, n *Node, cost int64) {
 // send starts a settle, if there is anything to say.
 func (m *Machine) send(w *World, n *Node, ask uint8) bool {
 	a := &m.asks[ask]
+	if a.waits() && n.turn.state != noTurn {
+		return false // one at a time
+	}
 	m.pickUp(n)
 	if n.lease.InDoubt() && (m.cell.Expired(&m.dead) || m.cell.Tokens() == 0) {
 		m.lapse(n)
@@ -132,6 +135,7 @@ func (m *Machine) receive(w *World, n *Node) {
 		m.renew(w, n, slice.Grant{Dropped: f.reply.dropped, Granted: f.reply.granted, Tag: f.reply.tag}, expiry, latest)
 	}
 	m.putDown(n)
+	m.stand(w, n, f)
 }
 
 // renew takes over a grant.

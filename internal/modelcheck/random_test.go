@@ -53,6 +53,9 @@ func drawAsk(burst int64) *rapid.Generator[Ask] {
 			a.Needs = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) slice.Need {
 				return slice.Need{Cost: rapid.Int64Range(1, burst).Draw(t, "cost"), Count: rapid.Int64Range(1, 3).Draw(t, "count")}
 			}), 1, 3).Draw(t, "needs")
+			if rapid.IntRange(0, 3).Draw(t, "waits") == 0 {
+				a.Needs[len(a.Needs)-1].Count = 0
+			}
 		}
 		if rapid.IntRange(0, 3).Draw(t, "wants") > 0 {
 			a.Want = rapid.Int64Range(1, burst).Draw(t, "want")

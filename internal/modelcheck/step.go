@@ -51,6 +51,15 @@ func (m *Machine) step(w *World, a Action) bool {
 		m.crash(w, n)
 	case fire:
 		n.dead = n.expiry
+	case useTurn:
+		return m.useTurn(w, n)
+	case leaveTurn:
+		n.turn.state = abandoned
+	case renewTurn:
+		w.left.Lost -= a.pick
+		m.renewTurn(w, n, a.pick == 1)
+	case tellTurn:
+		m.tellTurn(w, n)
 	case change:
 		w.left.Changes--
 		n.rule = uint8((int(n.rule) + 1) % len(m.Rules))

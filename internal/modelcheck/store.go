@@ -10,29 +10,39 @@ import (
 
 // execute runs a settle, now.
 func (m *Machine) execute(w *World, f *Flight) {
-	clock, rule := w.clock(), m.Rules[f.rule]
+	rule := m.Rules[f.rule]
+	u := m.usage(f)
+	g := m.settleKey(w, rule, &u, f.backs)
+	f.reply = Reply{dropped: g.Dropped, granted: g.Granted, tag: g.Tag, life: g.Life, turn: reserved(rule, &u, &g)}
+	if f.reply.turn > 0 {
+		f.reply.goes = until(rule, &g)
+	}
+	m.hear(w, f)
+}
+
+// settleKey settles the account, and judges what that has admitted and written.
+func (m *Machine) settleKey(w *World, rule slice.Rule, u *slice.Usage, backs int64) slice.Grant {
+	clock := w.clock()
 	if w.key.gone(clock) {
 		w.key = Key{}
 	}
-	u := m.usage(f)
 	a, left := w.key.account, w.key.left(clock)
 	before := m.present(w)
-	g, wrote := m.settle(&a, clock, rule, u)
+	g, wrote := m.settle(&a, clock, rule, *u)
 	if wrote {
 		w.key.write(a, clock, m.ttl(&a, clock, rule, w.key.account, left))
 	}
-	f.reply = Reply{dropped: g.Dropped, granted: g.Granted, tag: g.Tag, life: g.Life}
 	w.book.enter(g.Tag.Window)
-	m.count(w, &u, g, f.backs)
-	m.hear(w, f)
+	m.count(w, rule, u, g, backs)
 	if wrote {
-		m.broken = m.checkWrite(w, &u, before, g)
+		m.broken = m.checkWrite(w, rule, u, before, g)
 	}
+	return g
 }
 
 // count books what a settle admitted. A refund, which comes first, is a negative
 // admission.
-func (m *Machine) count(w *World, u *slice.Usage, g slice.Grant, backs int64) {
+func (m *Machine) count(w *World, r slice.Rule, u *slice.Usage, g slice.Grant, backs int64) {
 	charged := int64(u.Charged)
 	if m.Flaw == RefundTwice {
 		charged += backs // the slice has taken it back, and the book has it
@@ -40,15 +50,15 @@ func (m *Machine) count(w *World, u *slice.Usage, g slice.Grant, backs int64) {
 	if charged < 0 && (u.Tag.Window == 0 || u.Tag.Window == g.Tag.Window) {
 		m.admit(w, charged)
 	}
-	m.admit(w, admitted(u, g))
+	m.admit(w, admitted(r, u, g))
 }
 
-// admitted returns the tokens that a settle admitted.
-func admitted(u *slice.Usage, g slice.Grant) (sum int64) {
+// admitted returns the tokens that a settle admitted: not those of a turn, which are lent.
+func admitted(r slice.Rule, u *slice.Usage, g slice.Grant) (sum int64) {
 	for i, n := range u.Needs {
 		sum += g.Admitted[i] * n.Cost
 	}
-	return sum
+	return sum - reserved(r, u, &g)
 }
 
 // usage is what a settle says.

@@ -19,7 +19,8 @@ func (m *Machine) Tell(trace []Action) []string {
 var opNames = [ops]string{
 	take: "takes", giveBack: "gives back", refund: "is to tell of a refund of", charge: "is charged", send: "sends", execute: "settle runs", receive: "gets the reply",
 	refuse: "settle did not run", lose: "will never know", resend: "settle is sent again", runLate: "an overdue settle runs",
-	crash: "crashes", fire: "watermark moves", change: "hears of another limit", wait: "time passes", edge: "time passes",
+	crash: "crashes", fire: "watermark moves", change: "hears of another limit",
+	useTurn: "uses its turn", leaveTurn: "leaves its turn", renewTurn: "renews its turn", tellTurn: "turn is told", wait: "time passes", edge: "time passes",
 	expire: "the key is removed", forget: "the store loses its data", replicate: "the replica gets a copy",
 	failover: "the replica takes over", jump: "the store's clock steps",
 }
@@ -83,6 +84,9 @@ func (m *Machine) showNode(n *Node) string {
 	}
 	if n.owes+n.backs > 0 {
 		s += fmt.Sprintf(" owes %d−%d", n.owes, n.backs)
+	}
+	if t := &n.turn; t.state != noTurn {
+		s += fmt.Sprintf(" turn %d %s", t.cost, [...]string{standing: "standing", used: "used", abandoned: "abandoned"}[t.state])
 	}
 	if f := &n.flight; f.state != none {
 		s += fmt.Sprintf(", %s: spent %d, returned %d, held %d", [...]string{sent: "sent", ran: "ran"}[f.state], f.spent, f.returned, f.held)

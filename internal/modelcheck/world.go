@@ -51,6 +51,7 @@ type Node struct {
 	owes   int64 // charges that the next settle tells
 	backs  int64 // refunds that it tells
 	flight Flight
+	turn   Turn
 }
 
 // alive reports whether a take can succeed.
@@ -86,4 +87,6 @@ type Reply struct {
 	granted int64
 	tag     slice.Tag
 	life    int64
+	turn    int64 // tokens lent for one; 0: none
+	goes    int64 // µs, how long it waits
 }

@@ -23,6 +23,9 @@ func needs(costs ...int64) (n []slice.Need) {
 	return n
 }
 
+// turn is a request that may wait.
+func turn(cost int64) Ask { return Ask{Needs: []slice.Need{{Cost: cost}}} }
+
 // small is a world of n nodes and a burst of b, in which step seconds pass at
 // once and perStep tokens come back in them. Its nodes ask for the whole burst,
 // refill and return.
@@ -126,6 +129,11 @@ var worlds = []world{
 	{"another limit, one node", 14, small(1, 4, 30, 1).changing(1, 0.5)},
 	{"another limit of the same rate", 12, small(1, 4, 30, 0.5).changing(1, 1).asking(Ask{Needs: needs(1)})},
 	{"another limit, two nodes", 9, small(2, 4, 30, 0.5).changing(1, 1)},
+	{"turns, one node", 11, small(1, 2, 30, 3).asking(turn(2)).with(Faults{Lost: 1})},
+	{"turns", 8, small(2, 2, 30, 0.5).asking(turn(2), turn(1))},
+	{"turns, refunds and lost replies", 7, small(2, 2, 30, 0.5).asking(turn(2)).with(Faults{Refunds: 2, Lost: 1})},
+	{"turns that outlast a lease", 8, small(2, 2, 60, 0.5).asking(turn(2)).with(Faults{Refunds: 1, Lost: 1})},
+	{"turns, charges, crashes and another limit", 7, small(2, 4, 30, 1).changing(2, 0.5).asking(turn(3)).with(Faults{Charges: 1, Crashes: 1, Changes: 1})},
 	{"everything", 8, small(2, 2, 30, 0.5).changing(1, 0.5).with(
 		Faults{Lost: 1, NotRun: 1, Crashes: 1, Losses: 1, Copies: 1, Failovers: 1, Changes: 1, Refunds: 1})},
 }
