@@ -93,13 +93,12 @@ func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
 	}
 	cell, plan := exact.CellKey(key), l.planOf(key)
 	cause := "not asked: the limit is 0"
+	replies := l.core.Replies(cell)
 	if !plan.Never {
-		replies := l.core.Replies(cell)
 		var err error
 		if v.store, err = l.core.Read(ctx, cell, plan.Rule); ctx.Err() != nil {
 			return v, ctx.Err()
 		}
-		v.mixed = replies != l.core.Replies(cell)
 		cause = ""
 		if err != nil {
 			cause = safeCause(err)
@@ -107,7 +106,7 @@ func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
 	}
 	var known bool
 	v.node, known = l.core.Inspect(cell, key)
-	v.mixed = v.mixed || v.node.Waits
+	v.mixed = v.node.Waits || replies != l.core.Replies(cell) // counted last: what came before Inspect is in its view
 	v.policy, v.shadow = l.opts.OnFailure, l.opts.Shadow
 	s := &v.state
 	*s = stateOf(&v.node)
