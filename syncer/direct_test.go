@@ -255,18 +255,20 @@ func TestANewcomerAtAFullTable(t *testing.T) {
 		store.shared = true
 		w := newWorld(t, store, func(c *Config) { c.MaxKeys = 2 })
 		l := w.limiter(bucket(100, time.Minute), floored)
+		asked, _, err := w.Add(LimiterConfig{Name: "asked", Plan: NewPlan(bucket(1000, time.Minute), exactly)})
+		if err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(time.Minute)
 		store.slow(10 * time.Millisecond)
-		for _, key := range []string{"a", "b"} {
-			go allow(l, key, 60)
-		}
-		synctest.Wait()
 		for range 5 {
+			for _, key := range []string{"a", "b"} {
+				go allow(asked, key, 60)
+			}
+			synctest.Wait()
+			time.Sleep(time.Millisecond)
 			w.must("a newcomer", allow(l, "c", 1), true, byStore)
 			time.Sleep(time.Millisecond)
-			go allow(l, "a", 60)
-			go allow(l, "b", 60)
-			synctest.Wait()
 		}
 		time.Sleep(3 * time.Minute)
 		w.atRest(t)

@@ -19,7 +19,8 @@ func TestStoresAgree(t *testing.T) {
 		{Limit: hybrid.PerSecond(100), Load: 1.4, Fills: 20, Seed: 3},
 		{Limit: hybrid.PerSecond(300), Load: 3, Fills: 10, Seed: 4, Accuracy: hybrid.Strict, Cost: 3, Place: Hopping},
 		{Limit: hybrid.PerSecond(50), Rate: 200, Fills: 20, Seed: 6, Accuracy: hybrid.Exact},
-		{Limit: hybrid.Window(100, 20*time.Second), Load: 3, Fills: 4, Seed: 5, Keys: 3, Skew: 1, Nodes: 5},
+		{Limit: hybrid.Window(100, 20*time.Second), Load: 3, Fills: 4, Seed: 5, Nodes: 5},
+		{Limit: hybrid.PerSecond(10), Keys: 20, Skew: 0.99, Load: 1.2, Fills: 10, Seed: 8},
 	} {
 		if raceDetector && e.Seed > 3 {
 			continue
@@ -51,7 +52,8 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// same compares what two runs admitted and cost.
+// same compares what two runs admitted and cost: counts may be apart by a share of what was
+// offered, since a reply that comes a moment later changes a few dozen of them.
 func same(t *testing.T, a, b *Figures, apart float64) {
 	t.Helper()
 	for _, f := range []*Figures{a, b} {
@@ -70,10 +72,18 @@ func same(t *testing.T, a, b *Figures, apart float64) {
 		{"falsely denied", float64(a.FalseDenials), float64(b.FalseDenials)},
 		{"operations", float64(a.Cost.Operations), float64(b.Cost.Operations)},
 		{"blocked", float64(a.Blocked), float64(b.Blocked)},
-		{"delay", float64(a.Delay), float64(b.Delay)},
+		{"delay of each", float64(a.Delay) / float64(max(a.Blocked, 1)), float64(b.Delay) / float64(max(b.Blocked, 1))},
 		{"excess", a.Excess, b.Excess},
 	} {
-		if math.Abs(v.a-v.b) > apart*(max(math.Abs(v.a), math.Abs(v.b))+200) {
+		slack := math.Abs(v.a)
+		switch v.name {
+		case "delay of each":
+		case "falsely denied": // those between a window's edge and the reply that tells of it
+			slack = 3 * float64(a.Offered)
+		default:
+			slack = max(slack, float64(a.Offered))
+		}
+		if math.Abs(v.a-v.b) > apart*slack {
 			t.Errorf("%s: %v and %v", v.name, v.a, v.b)
 		}
 	}
