@@ -210,8 +210,10 @@ func TestWaitersPassInOrder(t *testing.T) {
 			t.Errorf("20 at 10 per second took %v", d)
 		}
 		time.Sleep(time.Second) // the last one leaves when Redis has been told
-		if len(l.waits.lines) != 0 {
-			t.Errorf("%d lines left", len(l.waits.lines))
+		l.waits.mu.Lock()
+		defer l.waits.mu.Unlock()
+		if n := len(l.waits.lines); n != 0 {
+			t.Errorf("%d lines left", n)
 		}
 	})
 }

@@ -219,6 +219,6 @@ func (a *Account) Done(st *slice.Settle, sent bool) {
 	}
 	t := a.stepLocked(now)
 	c.state.Apply(&t, st)
-	c.applied.Add(1)
 	a.finishLocked(&t)
+	c.applied.Add(1) // last: who has seen it sees the denials that the reply left, too
 }

@@ -144,11 +144,12 @@ func TestFlushTellsAllAndKeepsSlices(t *testing.T) {
 			t.Errorf("settled %+v, want 3 spent or more, and %d held", u, tokens)
 		}
 		equal(t, "tokens held", held(a), tokens)
+		before := len(w.store.settles())
 		a.Charge(tokens + 100) // more than the slice holds
 		if err := w.Flush(context.Background()); err != nil {
 			t.Error(err)
 		}
-		u := w.store.last().Usage
+		u := w.store.settles()[before].Usage // the next may have brought a slice already
 		if u.Charged != 100 || u.Spent != tokens {
 			t.Errorf("settled %+v, want %d spent and 100 charged", u, tokens)
 		}

@@ -193,6 +193,12 @@ func (f *fake) opsOf(account string) int {
 	return f.ops[account]
 }
 
+func (f *fake) settles() []slice.Settle {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.log)
+}
+
 func (f *fake) last() slice.Settle {
 	f.mu.Lock()
 	defer f.mu.Unlock()
