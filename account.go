@@ -30,6 +30,9 @@ func (l *Limiter) Peek(ctx context.Context, key string) (Result, error) {
 	case plan.Never:
 		r.RetryAfter = Never
 		return r, nil
+	case plan.Always:
+		r.Allowed, r.Remaining = true, plan.Burst
+		return r, nil
 	case s.Store != nil:
 		r.Remaining, r.ResetAfter = v.remaining()
 	default:
@@ -131,7 +134,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	}
 	plan := l.planOf(key)
 	rule := plan.Rule
-	if plan.Never { // the account is there all the same, for the next limit
+	if !plan.Stored() { // the account is there all the same, for the next limit
 		rule = l.Limit(key).ResetRule()
 	}
 	err := l.core.Reset(ctx, exact.CellKey(key), rule)

@@ -74,8 +74,8 @@ func (c *Check) denied() (Result, bool) {
 		return Result{}, false
 	}
 	now := l.node.sync.Now()
-	answer, denied := a.Deny(n, now)
-	return describe(a, answer, n, now), denied
+	answer, decided := a.DecideHere(n, now)
+	return describe(a, answer, n, now), decided && !answer.Allowed
 }
 
 // unfit denies what can never pass on a key that has no account, and needs none for it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -284,6 +285,68 @@ func ExampleWindow() {
 	fmt.Println(quota, quota.Windowed())
 	// Output:
 	// 10000 per window of 24h0m0s true
+}
+
+// A customer without a limit costs Redis nothing, and passes while it is away.
+func ExampleUnlimited() {
+	node, stop := newNode()
+	defer stop()
+	plans := map[string]hybrid.Limit{"customer-42": hybrid.Unlimited()}
+	api := must(node.Limiter("api", hybrid.PerMinute(1), &hybrid.LimiterOptions{
+		LimitFor: func(key string) (hybrid.Limit, bool) { l, ok := plans[key]; return l, ok },
+	}))
+	for range 2 {
+		for _, customer := range []string{"customer-42", "customer-43"} {
+			fmt.Println(customer, api.Limit(customer), must(api.Allow(context.Background(), customer)).Allowed)
+		}
+	}
+	// Output:
+	// customer-42 unlimited true
+	// customer-43 1 per 1m0s true
+	// customer-42 unlimited true
+	// customer-43 1 per 1m0s false
+}
+
+// countCalls is a hook of a Redis client that counts those of requests, and those of none.
+type countCalls struct{ requests, background atomic.Int64 }
+
+func (c *countCalls) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *countCalls) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if hybrid.IsBackground(ctx) {
+			c.background.Add(1)
+		} else {
+			c.requests.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (c *countCalls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A hook of the Redis client tells what a node asks for one caller from what it sends for
+// many, or for itself.
+func ExampleIsBackground() {
+	server := must(miniredis.Run()) // your Redis
+	defer server.Close()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer client.Close()
+	calls := &countCalls{}
+	client.AddHook(calls)
+	node := must(hybrid.New(client, nil))
+	defer node.Close()
+	api := must(node.Limiter("api", hybrid.PerMinute(100), nil))
+
+	must(api.Allow(context.Background(), "customer-42"))
+	fmt.Println(calls.requests.Load(), "calls of callers,", calls.background.Load() > 0)
+	must(api.Peek(context.Background(), "customer-42"))
+	fmt.Println(calls.requests.Load() > 0)
+	// Output:
+	// 0 calls of callers, true
+	// true
 }
 
 func ExampleAccuracy_Over() {

@@ -1,6 +1,7 @@
 package hybrid
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/hybridlimit/hybrid/slice"
 )
 
 // Hooks are told of rare events. They are called one at a time from a goroutine
@@ -211,3 +214,9 @@ func (e *events) stop() {
 	close(e.done)
 	e.log.stop()
 }
+
+// IsBackground reports whether ctx is that of a call to Redis that belongs to no request: a
+// node sends what many callers ask for in shared calls, and some on its own. A hook of the
+// Redis client that traces finds no parent there, so a sampler can leave these calls out:
+// docs/operations.md, "Tracing".
+func IsBackground(ctx context.Context) bool { return slice.IsBackground(ctx) }

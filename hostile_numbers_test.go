@@ -88,7 +88,7 @@ func (f *fleet) answers(method string, limit Limit, cost int64, r Result, err er
 func edgeLimits() []Limit {
 	const year = 365 * 24 * time.Hour
 	return []Limit{
-		Per(1, 10*year), Per(1, maxPeriod), Per(3, maxPeriod), PerSecond(100_000_000), Per(1<<53, time.Microsecond), Per(1, time.Microsecond),
+		Per(1, 10*year), Per(1, maxPeriod), Per(3, maxPeriod), PerSecond(100_000_000), Per(1<<53-1, time.Microsecond), Per(1, time.Microsecond),
 		PerSecond(1).WithBurst(1 << 50), PerSecond(1).WithBurst(1 << 53), Per(1, maxPeriod).WithBurst(1 << 53),
 		PerSecond(100_000_000).WithBurst(1), Per(1<<53, time.Microsecond).WithBurst(1), PerDay(1 << 53), PerHour(1 << 50),
 		Window(1, time.Microsecond), Window(100, time.Millisecond), Window(1<<53, time.Millisecond), Window(7, 10*year), Window(1<<53, maxPeriod), Window(1, maxPeriod),

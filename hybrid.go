@@ -178,7 +178,7 @@ const closeTimeout = time.Second
 
 // Close is Shutdown within one second, with the same errors.
 func (n *Node) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(slice.Background, closeTimeout)
 	defer cancel()
 	return n.Shutdown(ctx)
 }
@@ -257,15 +257,18 @@ func (l *Limiter) SetLimit(l2 Limit) error {
 // ErrUnsettled if Redis did not take all back, or with what kept it from taking the
 // node out of the limiter's fleet; the limiter is closed in any case.
 func (l *Limiter) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(slice.Background, closeTimeout)
 	defer cancel()
 	l.node.limiters.Delete(l.core)
 	return l.core.Close(ctx, l.node.undone)
 }
 
 func (l *Limiter) plan(limit Limit) *syncer.Plan {
-	if limit.Count() == 0 {
+	switch {
+	case limit.Count() == 0:
 		return syncer.NewPlan(slice.Rule{Burst: limit.Burst()}, syncer.Dial{})
+	case limit == Unlimited():
+		return syncer.UnlimitedPlan(limit.Burst())
 	}
 	return syncer.NewPlan(limit.Rule(), l.opts.Accuracy.dial())
 }

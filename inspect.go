@@ -40,7 +40,7 @@ type KeyState struct {
 	ToldFree  int64         // tokens free as Redis last told; all, if it never did or they would be free by now
 	ToldFull  time.Duration // until the account is full again, as last told
 
-	Store      *AccountState // as Redis has it now; nil: Redis was not there, or the limit is 0 and there is nothing to ask
+	Store      *AccountState // as Redis has it now; nil: Redis was not there, or the limit is 0 or none and there is nothing to ask
 	StoreCause string        // why Store is nil, in the words of the log
 
 	// Why says in one sentence whether the next request of one token would be allowed on
@@ -93,8 +93,11 @@ func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
 	}
 	cell, plan := exact.CellKey(key), l.planOf(key)
 	cause := "not asked: the limit is 0"
+	if plan.Always {
+		cause = "not asked: the key is unlimited"
+	}
 	replies := l.core.Replies(cell)
-	if !plan.Never {
+	if plan.Stored() {
 		var err error
 		if v.store, err = l.core.Read(ctx, cell, plan.Rule); ctx.Err() != nil {
 			return v, ctx.Err()

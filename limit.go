@@ -10,7 +10,7 @@ import (
 // Limit is how much a key may use: a token bucket (PerSecond … Per) or a fixed
 // window (Window). It is a comparable value; its zero value is invalid and is
 // refused with ErrInvalidLimit. Counts and bursts are 0 to 2^53, periods 1 µs to
-// 2^53 µs (285 years), rounded to whole microseconds. A count of 0 denies everything.
+// 2^53 µs (285 years), rounded to whole microseconds. A count of 0 denies everything, Unlimited nothing.
 //
 // Its methods are those of exact.Limit: WithBurst(b) returns the limit with a
 // bucket of b tokens (not for windows); Count, Period and Burst return its parts,
@@ -38,6 +38,12 @@ func Per(n int64, period time.Duration) Limit { return exact.Per(n, period) }
 // of the period since the Unix epoch (UTC), by the clock of Redis. Across a
 // window's edge up to 2n may be admitted in a moment; a token bucket has no edge.
 func Window(n int64, period time.Duration) Limit { return exact.Window(n, period) }
+
+// Unlimited is a limit that denies nothing: for the plan of a customer without a limit, or
+// to lift one. Its requests are admitted in memory, with PathExact, and Redis hears nothing
+// of them; nor of a Charge, so that a limit which comes later begins with a full account.
+// Result.Limit and Remaining are 2^53 then; headers of httplimit show no such limit.
+func Unlimited() Limit { return exact.Unlimited() }
 
 // Never is the RetryAfter of a cost that can never fit: the longest Duration,
 // 292 years. Do not put it into a header.

@@ -40,7 +40,7 @@ type Stats struct {
 type LimiterStats struct {
 	SliceTokens     uint64 // tokens admitted from slices; requests are not counted there
 	FloorAllowed    uint64 // admitted by floors
-	ExactAllowed    uint64 // admitted by Redis
+	ExactAllowed    uint64 // admitted by Redis, or without it because the key is unlimited
 	ExactDenied     uint64 // refused by Redis, or without it because they can never pass: a cost above the burst, a limit of 0
 	MemoDenied      uint64 // denied from memory, but for single ones at the moment when the memory changes
 	FallbackAllowed uint64 // admitted by the failure policy

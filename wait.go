@@ -54,7 +54,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 	if err := line.await(ctx, place, l.core.Done()); err != nil {
 		return err
 	}
-	for {
+	for refused := 0; ; refused++ {
 		news := l.waits.news()
 		after, err := l.ask(ctx, key, n)
 		if err != nil || after == 0 {
@@ -71,10 +71,16 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 		if err != nil || after == 0 {
 			return err
 		}
-		if err := line.sleep(ctx, after, after, news, l.core.Done()); err != nil {
+		if err := line.sleep(ctx, after, after+yield(after, refused), news, l.core.Done()); err != nil {
 			return err
 		}
 	}
+}
+
+// yield is how much later than it may a caller asks again: less each time that it was refused, so
+// that of the callers on several nodes the one that has waited longest asks first.
+func yield(after time.Duration, refused int) time.Duration {
+	return time.Duration(max(3-refused, 0)) * min(after/64, time.Millisecond)
 }
 
 // ask asks for n tokens as AllowN does. It returns when to ask again, 0 if they are there.

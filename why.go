@@ -38,6 +38,8 @@ func (v *view) foresee() foresight {
 		return foresight{PathSlice, true, true, v.whySlice()}
 	case node.Plan.Never:
 		return foresight{PathExact, false, true, "the limit is 0"}
+	case node.Plan.Always:
+		return foresight{PathExact, true, true, "the key is unlimited"}
 	case s.DeniedCost == 1:
 		return foresight{PathMemo, false, true, v.whyMemo()}
 	case s.Floor >= 1:

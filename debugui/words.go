@@ -11,6 +11,8 @@ import (
 // limitWords says what one key may use.
 func limitWords(l hybrid.Limit) string {
 	switch text := countWords(l.Count()) + " per " + periodWords(l.Period()); {
+	case l == hybrid.Unlimited():
+		return "unlimited"
 	case l.Count() == 0:
 		return "nothing: a limit of 0"
 	case l.Windowed():

@@ -24,7 +24,7 @@ func ExampleLimit() {
 func ExampleLimit_constructors() {
 	for _, limit := range []exact.Limit{
 		exact.PerSecond(10), exact.PerMinute(10), exact.PerHour(10), exact.PerDay(10),
-		exact.Per(10, 15*time.Minute), exact.Window(10, 24*time.Hour),
+		exact.Per(10, 15*time.Minute), exact.Window(10, 24*time.Hour), exact.Unlimited(),
 	} {
 		fmt.Println(limit, limit.Windowed())
 	}
@@ -35,6 +35,7 @@ func ExampleLimit_constructors() {
 	// 10 per 24h0m0s false
 	// 10 per 15m0s false
 	// 10 per window of 24h0m0s true
+	// unlimited false
 }
 
 // The parts of a limit, and the rule that the script in Redis gets.

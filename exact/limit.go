@@ -15,7 +15,7 @@ const maxPeriod = slice.MaxTokens * time.Microsecond
 // The zero Limit is invalid; constructors never fail, [Limit.Validate] tells.
 //
 // Count and burst are at most 2^53 tokens; a period is 1 µs to 2^53 µs, and rounded to
-// whole microseconds. A count of 0 denies everything.
+// whole microseconds. A count of 0 denies everything, and [Unlimited] nothing.
 type Limit struct {
 	count    int64
 	burst    int64
@@ -56,6 +56,10 @@ func Window(n int64, period time.Duration) Limit {
 	return Limit{count: n, burst: n, period: rounded(period), windowed: true}
 }
 
+// Unlimited is the largest limit that can be written, 2^53 per microsecond: it denies nothing.
+// Package hybrid asks the store nothing by it.
+func Unlimited() Limit { return Per(slice.MaxTokens, time.Microsecond) }
+
 // WithBurst returns l with a bucket that holds b tokens. A window has no
 // burst of its own: any other than its count makes it invalid.
 func (l Limit) WithBurst(b int64) Limit {
@@ -76,9 +80,11 @@ func (l Limit) Burst() int64 { return l.burst }
 func (l Limit) Windowed() bool { return l.windowed }
 
 // String returns, for example, "100 per 1m0s, burst 20" or
-// "100 per window of 1m0s".
+// "100 per window of 1m0s"; "unlimited" of Unlimited.
 func (l Limit) String() string {
 	switch {
+	case l == Unlimited():
+		return "unlimited"
 	case l.windowed:
 		return fmt.Sprintf("%d per window of %v", l.count, l.period)
 	case l.burst == l.count:
@@ -120,11 +126,11 @@ func (l Limit) Rule() slice.Rule {
 }
 
 // ResetRule is the rule by which an account is reset. Under a limit that denies
-// everything, which the store cannot settle by, any rule does: what is left is
-// what is lent. l must be valid.
+// everything or nothing, which the store cannot settle by, any rule does: what is left
+// is what is lent. l must be valid.
 func (l Limit) ResetRule() slice.Rule {
 	r := l.Rule()
-	if l.count == 0 {
+	if l.count == 0 || l == Unlimited() {
 		r.Burst, r.Rate = 1, 1/float64(l.period.Microseconds())
 	}
 	return r

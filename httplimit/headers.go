@@ -42,9 +42,10 @@ func (o *DeciderOptions) answers() (answers, error) {
 type Field struct{ Name, Value string }
 
 // Fields returns the headers of the limit for the response to a request that was
-// decided, and Retry-After if it was denied. A request that is free shows none.
+// decided, and Retry-After if it was denied. A request that is free shows none, and none of a
+// key that is unlimited.
 func (a *answers) Fields(d *Decision) []Field {
-	if d.limit == nil {
+	if d.limit == nil || fields.Unlimited(&d.Result) {
 		return nil
 	}
 	values := a.values(&verdict{d.limit, d.Key, d.Result})
@@ -62,6 +63,9 @@ func (a *answers) Fields(d *Decision) []Field {
 // go straight into the map; the values of one response are parts of one string, in
 // slices that nobody else has and that no Add can grow into each other.
 func (a *answers) show(h http.Header, v *verdict) {
+	if fields.Unlimited(&v.result) {
+		return
+	}
 	switch a.style {
 	case XRateLimit, XRateLimitEpoch:
 		values := fields.XRateLimit(&v.result, a.style == XRateLimitEpoch)

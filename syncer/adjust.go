@@ -83,7 +83,7 @@ func (a *Account) reset() (w *key.Waiter, err error) {
 		return nil, ErrDown
 	}
 	c := a.active.Load()
-	if c == nil || t.Plan.Never {
+	if c == nil || !t.Plan.Stored() {
 		t.ForgetFloor()
 		if c != nil {
 			c.state.ForgetUse(&t)

@@ -26,14 +26,17 @@ func (a *Account) Denied(n, now int64) (retry time.Duration, denied bool) {
 	return m.RetryAfter(now), true
 }
 
-// Deny denies a request that this node can deny without taking anything: from memory,
-// or because its cost can never fit.
-func (a *Account) Deny(n, now int64) (Answer, bool) {
+// DecideHere decides a request that this node can decide without taking anything: it denies from
+// memory and what can never fit, and admits on a key that is unlimited.
+func (a *Account) DecideHere(n, now int64) (answer Answer, decided bool) {
 	a.RefreshPlan(now)
 	if retry, denied := a.Denied(n, now); denied {
 		return Answer{Path: key.PathMemo, RetryAfter: retry}, true
 	}
-	if !a.Plan().Fits(n) {
+	switch plan := a.Plan(); {
+	case plan.Always:
+		return Answer{Allowed: true, Path: key.PathExact}, true
+	case !plan.Fits(n):
 		a.limiter().Counts.ExactDenied.Add(1)
 		return Answer{Path: key.PathExact, RetryAfter: slice.Never}, true
 	}
@@ -52,7 +55,10 @@ func (a *Account) Deny(n, now int64) (Answer, bool) {
 // must look the key up again.
 func (a *Account) Decide(ctx context.Context, n, until, now int64) (answer Answer, ok bool, err error) {
 	l, seen := a.limiter(), a.replies()
-	if answer, denied := a.Deny(n, now); denied {
+	if answer, decided := a.DecideHere(n, now); decided {
+		if answer.Allowed {
+			l.Counts.ExactAllowed.Add(1)
+		}
 		return answer, true, nil
 	}
 	answer, w, ok, err := a.admit(ctx, n, until, now, seen)

@@ -87,7 +87,7 @@ func (s *Syncer) tick() {
 		holding := s.timers.len() > 0 // before the loop takes what is due
 		s.background(func() {
 			defer s.loop.exchanging.Store(false)
-			ctx, cancel := context.WithTimeout(context.Background(), s.callTimeout())
+			ctx, cancel := context.WithTimeout(slice.Background, s.callTimeout())
 			defer cancel()
 			s.reclaim.exchange(ctx, holding)
 		})

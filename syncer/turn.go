@@ -133,7 +133,7 @@ func (e *turnEnd) Refresh(int64) {}
 
 func (e *turnEnd) Prepare(bool, int64) (st *slice.Settle, ok bool) {
 	plan, l := e.a.Plan(), e.a.limiter()
-	if plan.Never {
+	if !plan.Stored() {
 		return nil, true // the store cannot settle by such a limit
 	}
 	return &slice.Settle{Account: l.s.store.Account(l.name, e.a.name), Rule: plan.Rule, Usage: e.usage}, true

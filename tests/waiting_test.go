@@ -142,7 +142,7 @@ func TestALargeCostGetsItsTurn(t *testing.T) {
 	}
 }
 
-// Waiters of one cost on several nodes are served in turn: none waits twice as long as
+// Waiters of one cost on several nodes are served in turn: none waits a quarter longer than
 // another.
 func TestWaitersOnSeveralNodesAreServedInTurn(t *testing.T) {
 	story(t, func(w *world) {
@@ -164,7 +164,7 @@ func TestWaitersOnSeveralNodesAreServedInTurn(t *testing.T) {
 		}
 		all.Wait()
 		// 80 times 15 tokens at 20 per second take 59 s in all, whichever node has them.
-		if most, least := slices.Max(took[:]), slices.Min(took[:]); most > 2*least || most > 64*time.Second {
+		if most, least := slices.Max(took[:]), slices.Min(took[:]); most > least*5/4 || most > 64*time.Second {
 			t.Errorf("20 turns took %v", took)
 		}
 	})

@@ -30,7 +30,7 @@ const doNotRetry = "-1"
 func (s *server) fields(ctx context.Context, v *verdict) metadata.MD {
 	var md metadata.MD
 	switch style := s.options.Headers; {
-	case v.limit == nil:
+	case v.limit == nil || fields.Unlimited(&v.result):
 		return nil
 	case style == httplimit.NoHeaders && v.result.Allowed:
 		return nil

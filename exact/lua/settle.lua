@@ -242,10 +242,11 @@ for i = 1, count do
     local admitted, refused = 0, false
     for j = 1, runs do
       local c, most, limit, waits = need[2 * j - 1], need[2 * j], burst, false
-      if most == 0 then -- it may wait, if it has room beside all slices, which may be used up at the moment of its turn,
-        most = 1        -- and if no higher limit used more, beside which the next settle would not see it
-        waits = window == 0 and out + c <= burst and beyond == 0
+      if most == 0 then -- it may wait, if it has room beside all slices, which may be used up at the moment of its turn
+        most = 1
+        waits = window == 0 and out + c <= burst
         if waits then limit = 2 * burst end
+        if beyond > 0 then limit = 0 end -- a higher limit used more, beside which nobody could tell whether it is lent
       end
       local free = limit - used
       local k = free / c

@@ -46,7 +46,7 @@ func (s *Shard) send(batch []queued) bool {
 	if len(settles) > 0 {
 		timer := time.AfterFunc(s.b.cfg.CallTimeout, c.timeout) // the context may be looked at too late
 		defer timer.Stop()
-		ctx, cancel := context.WithTimeout(context.Background(), s.b.cfg.CallTimeout)
+		ctx, cancel := context.WithTimeout(slice.Background, s.b.cfg.CallTimeout)
 		defer cancel()
 		s.beginCall(c)
 		defer s.endCall(c)

@@ -19,6 +19,9 @@ func RetryAfter(r *hybrid.Result) (seconds int64, ok bool) {
 	return max(1, WholeSeconds(r.RetryAfter)), true
 }
 
+// Unlimited reports whether there is nothing to show: the key has no limit.
+func Unlimited(r *hybrid.Result) bool { return r.Allowed && r.Limit == hybrid.Unlimited().Burst() }
+
 // WholeSeconds rounds up.
 func WholeSeconds(d time.Duration) int64 {
 	s := int64(d / time.Second)

@@ -103,7 +103,7 @@ func (h *Heart) call(do func(ctx context.Context, sentAt int64) error) {
 	now, health := h.cfg.Now, h.cfg.Health
 	sentAt := now()
 	alive := time.AfterFunc(h.cfg.Timeout, func() { health.TimedOut(now()) })
-	ctx, cancel := context.WithTimeout(context.Background(), h.callTimeout())
+	ctx, cancel := context.WithTimeout(slice.Background, h.callTimeout())
 	defer cancel()
 	h.out.Add(1)
 	done := make(chan error, 1)

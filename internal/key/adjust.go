@@ -72,7 +72,7 @@ func (s *State) unAdmit(t *Step, tokens float64) (rest float64) {
 // was taken in a window that is over is gone with the window.
 func (s *State) Undo(t *Step, n int64, path Path, takenAt int64) {
 	window := t.windowAt(takenAt)
-	if window != t.window() {
+	if window != t.window() || t.Plan.Always {
 		return
 	}
 	tokens := float64(n)
@@ -135,8 +135,8 @@ func (t *Step) ForgetFloor() {
 func (s *State) LimitChanged(t *Step) {
 	s.poll.exhausted, s.poll.promisedRetryAt = false, 0
 	s.dropDenials(t)
-	if t.Plan.Never && s.inflight.phase != queued { // of what waits in the background nothing has been said yet
-		s.denyAll(t)
+	if !t.Plan.Stored() && s.inflight.phase != queued { // of what waits in the background nothing has been said yet
+		s.endWithoutStore(t)
 	}
 	if s.attempt(t, purpose{kind: giveBack}) || !s.inflight.busy() && !s.hold.lease.Holds() {
 		return

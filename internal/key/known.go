@@ -65,7 +65,7 @@ func (k *Known) Start(now int64) {
 
 // Use counts tokens that this node has taken without asking (negative: given back).
 func (k *Known) Use(p *Plan, tokens float64, now int64, left time.Duration) {
-	if p.Never {
+	if !p.Stored() {
 		return
 	}
 	if p.Rule.Window == 0 {
@@ -129,7 +129,7 @@ func (r Reading) View(p *Plan, own int64) (limit, remaining int64, reset time.Du
 	switch {
 	case p.Never:
 		return limit, 0, 0
-	case r.left <= 0:
+	case r.left <= 0 || p.Always:
 		return limit, limit, 0
 	case p.Rule.Window > 0:
 		return limit, min(int64(tokens)+own, limit), time.Duration(r.left)

@@ -19,6 +19,7 @@ type Plan struct {
 
 	Sliced  bool    // false: every admission asks the store
 	Never   bool    // a count of 0: everything is denied
+	Always  bool    // unlimited: everything is admitted
 	brief   bool    // the account fills faster than a node can poll it
 	perNano float64 // r, tokens per nanosecond
 	nanos   float64 // nanoseconds per token, 1/r
@@ -64,6 +65,15 @@ func NewPlan(rule slice.Rule, dial Dial) *Plan {
 	return p
 }
 
+// UnlimitedPlan is the plan of a limit that denies nothing.
+func UnlimitedPlan(burst int64) *Plan {
+	return &Plan{Burst: burst, Rule: slice.Rule{Burst: burst}, Always: true}
+}
+
+// Stored reports whether the store has an account by this limit. By a limit that denies
+// everything or nothing it has none: it could not settle by such numbers.
+func (p *Plan) Stored() bool { return !p.Never && !p.Always }
+
 // carveFloor sizes the floors. In a window the level at its start and the
 // refill during it count both, so each is half. Where all floors together hold
 // less than a token there are none, and the account keeps its limit; it keeps at
@@ -86,7 +96,7 @@ func (p *Plan) carveFloor(dial Dial) {
 }
 
 // Fits reports whether the account can ever admit a cost.
-func (p *Plan) Fits(n int64) bool { return !p.Never && n <= p.Rule.Burst }
+func (p *Plan) Fits(n int64) bool { return p.Always || !p.Never && n <= p.Rule.Burst }
 
 // ratePerNano returns r in tokens per nanosecond.
 func (p *Plan) ratePerNano() float64 { return p.perNano }

@@ -248,9 +248,9 @@ func (s *State) serveWaiting(t *Step) {
 	}
 }
 
-// denyAll ends what a key was about whose limit is 0 by now: the store could not settle
-// it by such a limit. No settle is under way.
-func (s *State) denyAll(t *Step) {
+// endWithoutStore ends what a key was about whose limit denies everything or nothing by now:
+// the store could not settle it by such a limit. No settle is under way.
+func (s *State) endWithoutStore(t *Step) {
 	s.count(t)
 	s.abandon(t)
 	s.debt.forget()
@@ -259,6 +259,9 @@ func (s *State) denyAll(t *Step) {
 		case w.left:
 		case w.Cost == 0:
 			w.answer(Answer{Allowed: true})
+		case t.Plan.Always:
+			t.Tally.ExactAllowed++
+			w.answer(Answer{Allowed: true, Path: PathExact})
 		default:
 			t.Tally.ExactDenied++
 			s.denials.add(1, t.Now)

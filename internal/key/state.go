@@ -51,8 +51,8 @@ func (s *State) Compose(t *Step) *slice.Settle {
 	}
 	s.leaveOldWindow(t)
 	s.inflight.resetInFlight = false
-	if t.Plan.Never {
-		s.denyAll(t)
+	if !t.Plan.Stored() {
+		s.endWithoutStore(t)
 		return nil
 	}
 	needs, reset := s.takeNeeds(t)
@@ -100,8 +100,8 @@ func (s *State) Apply(t *Step, st *slice.Settle) {
 		}
 	}
 	s.answer(t, sent, st)
-	if t.Plan.Never {
-		s.denyAll(t)
+	if !t.Plan.Stored() {
+		s.endWithoutStore(t)
 	}
 	s.serveWaiting(t)
 	s.Next(t)

@@ -47,7 +47,7 @@ type View struct {
 // nothing but that counts are brought up to date.
 func (t *Step) View(s *State) View {
 	v := View{Plan: t.Plan, Slice: t.Cell.Alive(t.Dead), Down: t.Down, FullIn: t.Known.FullIn(t.Now)}
-	if !t.Plan.Never {
+	if t.Plan.Stored() {
 		v.Free = t.Known.Free(t.Plan, t.Now)
 	}
 	_, v.Remaining, v.ResetAfter = t.Known.Read(t.Now).View(t.Plan, v.Slice)

@@ -88,9 +88,9 @@ func (a *Account) undone(r slice.Rule, u *slice.Usage, now slice.Tag) float64 {
 // not charged, and a smaller cost behind it may fit.
 //
 // One that may wait and does not fit is lent up to 2·B, if it has room beside all slices,
-// which may be used up at the moment of its turn, and if no higher limit used more, beside
-// which the next settle would not see it. Were it not lent, it would drain before it is
-// spent.
+// which may be used up at the moment of its turn. Were it not lent, it would drain before
+// it is spent. While a higher limit used more it is refused: by what is used then, nobody
+// could tell whether it was lent.
 func (a *Account) admit(r slice.Rule, needs []slice.Need, beyond float64, g *slice.Grant) (admitted, refused bool) {
 	if len(needs) == 0 {
 		return false, false
@@ -100,8 +100,11 @@ func (a *Account) admit(r slice.Rule, needs []slice.Need, beyond float64, g *sli
 		limit, waits := float64(r.Burst), false
 		if n.Count == 0 { // it may wait
 			n.Count = 1
-			waits = r.Window == 0 && a.Lent()+float64(n.Cost) <= float64(r.Burst) && beyond == 0
-			if waits {
+			waits = r.Window == 0 && a.Lent()+float64(n.Cost) <= float64(r.Burst)
+			switch {
+			case beyond > 0:
+				limit = 0
+			case waits:
 				limit *= 2
 			}
 		}

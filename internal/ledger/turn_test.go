@@ -44,6 +44,21 @@ func TestARefundDoesNotDrainATurn(t *testing.T) {
 	}
 }
 
+// Beside what a higher limit used, a turn that fits is refused: as more than the burst is used, its
+// node would take it for one that is lent.
+func TestNoTurnBesideWhatAHigherLimitUsed(t *testing.T) {
+	var a ledger.Account
+	high, low := slice.Rule{Burst: 3, Rate: 3e-6}, slice.Rule{Burst: 1, Rate: 1.5e-6}
+	a.Settle(t0, high, need(3))
+	g, _ := a.Settle(t0+1_334_999, low, waiting(1))
+	if g.Admitted[0] != 0 || g.Lent != 0 {
+		t.Errorf("the turn: %+v", g)
+	}
+	if g, _ := a.Settle(t0+1_334_999, low, need(1)); g.Admitted[0] != 1 {
+		t.Errorf("a request that does not wait: %+v", g)
+	}
+}
+
 // The first in line leaves, and another stands behind it.
 func TestAnAbandonedTurnDoesNotDrainTheNext(t *testing.T) {
 	var a ledger.Account

@@ -46,9 +46,11 @@ func (c *crowd) work() {
 		}
 		time.Sleep(a.at - time.Since(c.start))
 		r := c.rise(a)
-		c.ask(&r)
+		besides := c.e.asideOf(&r)
+		c.ask(&r, besides)
 		c.judge.happened(r)
 		c.after(&r)
+		c.follow(&r, besides)
 	}
 }
 
@@ -81,8 +83,12 @@ func (c *crowd) rise(a arrival) request {
 	return r
 }
 
-func (c *crowd) ask(r *request) {
-	answer := c.subject.Ask(int(r.node), c.names[r.key], r.cost)
+func (c *crowd) ask(r *request, besides aside) {
+	ask := c.subject.Ask
+	if besides == allOf && c.changer != nil {
+		ask = c.changer.askAll
+	}
+	answer := ask(int(r.node), c.names[r.key], r.cost)
 	r.delay = time.Now().UnixNano() - r.asked
 	r.at, r.allowed, r.blocked, r.policy, r.floor = answer.At, answer.Allowed, answer.Blocked, answer.Policy, answer.Floor
 }

@@ -16,7 +16,7 @@ import (
 // isSettle says whether a command runs the settle script, whose keys are accounts.
 func isSettle(cmd redis.Cmder) bool {
 	key, ok := scriptKey(cmd)
-	return ok && strings.HasPrefix(key, accountPrefix)
+	return ok && strings.HasPrefix(key, everyAccount)
 }
 
 // scriptKey is the first key of a command that runs a script.

@@ -35,6 +35,8 @@ type Experiment struct {
 	Quiet    bool     // nobody asks anything during the warm-up
 	Refunds  Refunds  // what is given back later
 	Charges  Charges  // what turns out to cost more later
+	Aside    Aside    // what callers do besides
+	MaxKeys  int      // Options.MaxKeys; default the library's
 
 	Still  time.Duration // the first part of the warm-up, in which nobody asks anything
 	Warm   time.Duration // default: five seconds, in which nodes find each other, and one fill time

@@ -39,6 +39,7 @@ type fleet struct {
 type member struct {
 	node    *hybrid.Node
 	limiter *hybrid.Limiter
+	usedUp  *hybrid.Limiter // denies; nil: no request asks for several limits
 	rdb     *redis.Client
 	link    *link
 	wire    *wire
@@ -88,7 +89,7 @@ func (f *fleet) join() {
 func (f *fleet) start(m *member, number int) {
 	var err error
 	if m.node, err = hybrid.New(m.rdb, &hybrid.Options{
-		SyncInterval: f.e.Sync, StoreTimeout: f.e.Timeout, Servers: f.e.Servers,
+		SyncInterval: f.e.Sync, StoreTimeout: f.e.Timeout, Servers: f.e.Servers, MaxKeys: f.e.MaxKeys,
 		NodeID: fmt.Sprintf("n%04d", number),
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}); err != nil {
@@ -98,6 +99,11 @@ func (f *fleet) start(m *member, number int) {
 		Accuracy: f.e.Accuracy, OnFailure: f.e.OnFailure,
 	}); err != nil {
 		panic(err)
+	}
+	if f.e.Aside.AllOf > 0 {
+		if err := f.addUsedUp(m); err != nil {
+			panic(err)
+		}
 	}
 }
 

@@ -34,6 +34,9 @@ func Mix(seed uint64) Experiment {
 	if later := e.random("later"); later.IntN(4) > 0 {
 		e.changeLater(later)
 	}
+	if besides := e.random("besides"); besides.IntN(2) == 0 {
+		e.doBesides(besides)
+	}
 	e.endInTime()
 	if e.OnFailure == hybrid.FailLocal {
 		e.knowItsSize()
@@ -86,6 +89,15 @@ func (e *Experiment) changeLater(rng *rand.Rand) {
 	}
 }
 
+// doBesides lets callers ask for several limits, flush and reset, and nodes forget keys.
+func (e *Experiment) doBesides(rng *rand.Rand) {
+	e.Aside = Aside{AllOf: pick(rng, []float64{0, 0.02, 0.2}), Flushes: pick(rng, []float64{0, 0.002, 0.02})}
+	if !e.changesLater() {
+		e.Aside.Resets = pick(rng, []float64{0, 0.001, 0.01})
+	}
+	e.MaxKeys = pick(rng, []int{0, 0, 1, 2, 5})
+}
+
 // endInTime lets all faults end before the run does.
 func (e *Experiment) endInTime() {
 	end := e.Warm + e.Span
@@ -104,6 +116,7 @@ var (
 	mixedLimits = []hybrid.Limit{
 		hybrid.PerMinute(400), hybrid.PerMinute(60), hybrid.PerHour(3000), hybrid.Per(40, 20*time.Second),
 		hybrid.PerSecond(8).WithBurst(20), hybrid.PerSecond(100).WithBurst(30), hybrid.PerMinute(5),
+		hybrid.PerSecond(200).WithBurst(2), hybrid.PerSecond(100).WithBurst(1),
 		hybrid.Window(100, 20*time.Second), hybrid.Window(30, time.Minute), hybrid.Window(50, 2*time.Second),
 	}
 	mixedAccuracies = []hybrid.Accuracy{hybrid.Strict, hybrid.Balanced, hybrid.Within(0.05, 0.1), hybrid.Within(0, 0.2), hybrid.Exact}

@@ -87,9 +87,12 @@ func (w *wire) bringBack(st *slice.Settle) {
 	delete(w.cargo, st)
 }
 
-// changer makes changes, and tells the judge of them.
+// changer is what callers do of a fleet besides asking, and tells the judge of it.
 type changer interface {
 	change(node int, key string, ch change, ideal bool)
+	askAll(node int, key string, cost int64) Answer
+	flush(node int)
+	reset(node int, key string)
 }
 
 // changes counts what a fleet was told later.

@@ -26,6 +26,10 @@ func (e Experiment) Validate() error {
 		return fmt.Errorf("faults: only the library suffers them")
 	case d.changesLater() && d.Subject != nil:
 		return fmt.Errorf("refunds, charges: only the library has them")
+	case d.Aside.any() && d.Subject != nil:
+		return fmt.Errorf("allof, flushes, resets: only the library has them")
+	case d.Aside.Resets > 0 && d.changesLater():
+		return fmt.Errorf("resets: %v, allowed 0 beside refunds or charges, whose books they end", d.Aside.Resets)
 	case d.Sample > 0 && len(d.Scenes) > 0:
 		return fmt.Errorf("sample: %v, allowed 0 where there are scenes", d.Sample)
 	case d.Load == 0 && d.Rate == 0 && len(d.Scenes) == 0:
@@ -56,6 +60,10 @@ func (e Experiment) validateTraffic() error {
 	}
 	return cmp.Or(
 		within("keys", e.Keys, 1, 100_000_000),
+		within("maxkeys", e.MaxKeys, 0, 100_000_000),
+		within("allof", e.Aside.AllOf, 0, 1),
+		within("flushes", e.Aside.Flushes, 0, 1),
+		within("resets", e.Aside.Resets, 0, 1),
 		within("zipf", e.Skew, 0, 5),
 		within("sample", e.Sample, 0, mostRequests),
 		within("cost", e.Cost, 1, 1_000_000_000),

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type meter struct {
 	sent       atomic.Int64 // bytes
 	received   atomic.Int64 // bytes
 	blocked    atomic.Int64
+	others     atomic.Int64 // keys of the limiter that only denies
 
 	lenient  atomic.Bool // a node left in order, and settled more than requests had paid for
 	exceeded atomic.Bool // there were more operations than requests at some time
@@ -99,6 +101,9 @@ func (w *wire) sent(settles [][]*slice.Settle, commands int) {
 	}
 	for _, part := range settles {
 		for _, st := range part {
+			if !ofKey(st) {
+				continue
+			}
 			if w.tokens != nil && st.Usage.Tag.Epoch > 0 {
 				w.tokens[keyOf(st.Account)] = st.Usage.Held
 			}
@@ -113,7 +118,7 @@ func (w *wire) executed(settles []*slice.Settle) {
 		return
 	}
 	for _, st := range settles {
-		if st.Outcome == slice.NotRun {
+		if st.Outcome == slice.NotRun || !ofKey(st) {
 			continue
 		}
 		if st.Outcome == slice.Ran {
@@ -134,10 +139,11 @@ func (w *wire) replied(settles []*slice.Settle) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, st := range settles {
-		switch st.Outcome {
-		case slice.Ran:
+		switch {
+		case !ofKey(st):
+		case st.Outcome == slice.Ran:
 			w.heard(st)
-		case slice.NotRun:
+		case st.Outcome == slice.NotRun:
 			w.bringBack(st)
 		}
 	}
@@ -198,13 +204,17 @@ func (w *wire) holds(key string) int64 {
 // Accounts are called "hybrid:{}a1:3:api:KEY"; registries "hybrid:{}m1:api".
 const (
 	limiterName   = "api"
-	accountPrefix = "hybrid:{}a1:3:" + limiterName + ":"
+	everyAccount  = "hybrid:{}a1:"
+	accountPrefix = everyAccount + "3:" + limiterName + ":"
 	fleetPrefix   = "hybrid:{}m1:"
 	probePrefix   = "hybrid:{}p1:" // of accounts that only tell whether the store settles
 	marksKey      = "hybrid:{}r1"
 )
 
 func keyOf(account string) string { return account[len(accountPrefix):] }
+
+// ofKey says whether an account is one of the keys; else it is of the limiter that only denies.
+func ofKey(st *slice.Settle) bool { return strings.HasPrefix(st.Account, accountPrefix) }
 
 // settlesOf decodes the calls of the settle script among commands.
 func settlesOf(cmds []redis.Cmder) (settles [][]*slice.Settle) {
