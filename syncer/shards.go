@@ -83,7 +83,7 @@ func (s *Syncer) failed(err error) {
 // shardChanged is called when a part of the store has become silent, and when it is back:
 // then it is time for a probe or a heartbeat.
 func (s *Syncer) shardChanged(i int, _ bool) {
-	s.link.slow.reset()
+	s.link.slow.outage()
 	s.link.shards[i].heart.Soon()
 }
 

@@ -70,7 +70,7 @@ func New(cfg Config) *Syncer {
 	s.random.seed(cfg.Member)
 	s.expiry = expiryTimer{expiredUpTo: &s.Dead, now: s.Now}
 	s.reclaim.s = s
-	s.link.slow = slowWatch{timeout: cfg.StoreTimeout, logger: cfg.Logger}
+	s.link.slow = slowWatch{timeout: cfg.StoreTimeout, logger: cfg.Logger, now: s.Now}
 	s.connect()
 	s.loop.start(s)
 	return s
@@ -108,13 +108,15 @@ func (s *Syncer) ExchangeErrors() uint64 { return s.reclaim.errors.Load() }
 type slowWatch struct {
 	timeout time.Duration
 	logger  *slog.Logger
+	now     func() int64
+	from    atomic.Int64 // ns, when the backlog of an outage is worked off
 	beats   atomic.Int32
 	once    sync.Once
 }
 
 func (w *slowWatch) watch(roundTrip int64) {
-	if 2*roundTrip <= int64(w.timeout) {
-		w.reset()
+	if 2*roundTrip <= int64(w.timeout) || w.now() < w.from.Load() {
+		w.beats.Store(0)
 		return
 	}
 	if w.beats.Add(1) < 3 {
@@ -126,6 +128,9 @@ func (w *slowWatch) watch(roundTrip int64) {
 	})
 }
 
-// reset forgets the heartbeats so far: an outage has begun or ended, and its backlog says
-// nothing about round trips.
-func (w *slowWatch) reset() { w.beats.Store(0) }
+// outage says that an outage has begun or ended. Its backlog says nothing about round trips:
+// heartbeats come quickly then, and wait in it.
+func (w *slowWatch) outage() {
+	const backlog = 5 * time.Second
+	w.from.Store(w.now() + int64(backlog))
+}

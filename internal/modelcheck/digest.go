@@ -186,11 +186,14 @@ func (m *Machine) addFlight(d *digest, w *World, f *Flight, waited bool) {
 	}
 	d.int(int64(f.state)<<16 | int64(f.ask)<<8 | int64(f.rule))
 	d.flag(f.marked)
-	most := int64(slice.MaxSlice)
 	if m.forgotten(w, f.tag) && !(f.state == ran && !f.reply.dropped) {
-		most = m.some
+		// Reported in vain, or the node has them all again: which of them were to be held is nothing.
+		d.int(min(f.spent, m.some)<<40 | min(f.returned+f.held, m.some))
+		d.flag(f.returned > 0)
+		d.flag(f.held > 0)
+	} else {
+		d.int(f.spent<<40 | f.returned<<20 | f.held)
 	}
-	d.int(min(f.spent, most)<<40 | min(f.returned, most)<<20 | min(f.held, most))
 	d.int(f.owes<<32 | f.backs)
 	m.addTag(d, w, f.tag)
 	if waited && (m.Patience > 0 || f.held > 0 || m.asks[f.ask].Want > 0 || m.asks[f.ask].waits()) {

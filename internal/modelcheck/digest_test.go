@@ -1,6 +1,7 @@
 package modelcheck
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -20,6 +21,15 @@ func TestDigestsHideNothing(t *testing.T) {
 	for _, w := range worlds {
 		t.Run(w.name+"/bucket", func(t *testing.T) { hidesNothing(t, w.Setup, depth) })
 		t.Run(w.name+"/window", func(t *testing.T) { hidesNothing(t, w.windowed(90), depth) })
+	}
+}
+
+// A slice of which a part is kept while more is wanted, in windows: what is reported in vain is
+// the same however much of it was to be kept.
+func TestDigestsHideNothingOfASliceThatGrows(t *testing.T) {
+	grows := small(2, 4, 20, 0.75).asking(Ask{Keep: 1, Want: 2, Least: 1, Unit: 1, Divisor: 1})
+	for _, seconds := range []int64{90, 60, 45} {
+		t.Run(fmt.Sprint(seconds, " s"), func(t *testing.T) { hidesNothing(t, grows.windowed(seconds), 7) })
 	}
 }
 
