@@ -144,7 +144,7 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	case err != nil:
 		return fmt.Errorf("hybrid: Reset: %w", err)
 	}
-	l.waits.wake()
+	l.waits.Wake()
 	return nil
 }
 

@@ -210,10 +210,8 @@ func TestWaitersPassInOrder(t *testing.T) {
 			t.Errorf("20 at 10 per second took %v", d)
 		}
 		time.Sleep(time.Second) // the last one leaves when Redis has been told
-		l.waits.mu.Lock()
-		defer l.waits.mu.Unlock()
-		if n := len(l.waits.lines); n != 0 {
-			t.Errorf("%d lines left", n)
+		if n := l.waits.Callers(); n != 0 {
+			t.Errorf("%d wait still", n)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package hybrid
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)
 // onLedger makes a node on a store in memory, with a limiter named "api".
 func onLedger(t testing.TB, store *ledger.Store, opts Options, limit Limit, lo *LimiterOptions) (*Node, *Limiter) {
 	t.Helper()
-	opts.Logger = orDefault(opts.Logger, quiet())
+	opts.Logger = cmp.Or(opts.Logger, quiet())
 	all, err := opts.withDefaults()
 	if err != nil {
 		t.Fatal(err)

@@ -163,17 +163,6 @@ func TestSoundSettingsAreNotLogged(t *testing.T) {
 	}
 }
 
-// A long StoreTimeout makes no risk of the defaults: a call ends by itself.
-func TestSoundSettingsWithALongStoreTimeout(t *testing.T) {
-	for _, rdb := range []redis.UniversalClient{plain(redis.Options{}), cluster(redis.ClusterOptions{}), ring(redis.RingOptions{})} {
-		s, known, made := settingsOf(rdb)
-		if got := s.risks(longest); !known || !made || len(got) != 0 {
-			t.Errorf("%T: %v", rdb, got)
-		}
-		_ = rdb.Close()
-	}
-}
-
 // All risks at once are as many lines as there are settings.
 func TestEveryRiskySettingIsLogged(t *testing.T) {
 	got := warningsOf(t, plain(redis.Options{

@@ -1,6 +1,7 @@
 package hybrid
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -76,7 +77,7 @@ func inBubble(t *testing.T, setup fleetSetup, test func(f *fleet)) {
 func onRedis(t *testing.T, setup fleetSetup, test func(f *fleet)) {
 	t.Helper()
 	setup.addr = redistest.Start(t).Addr
-	setup.options.StoreTimeout = orDefault(setup.options.StoreTimeout, time.Second)
+	setup.options.StoreTimeout = cmp.Or(setup.options.StoreTimeout, time.Second)
 	if setup.rtt == nil {
 		setup.rtt = undelayed
 	}
@@ -94,7 +95,7 @@ func newFleet(t *testing.T, setup fleetSetup, mini *miniredis.Miniredis) *fleet 
 		verdicts: map[verdict][]int64{}, settling: map[string]int{}}
 	f.admin = f.link(undelayed).Client(t)
 	f.truth = f.storeOf(f.admin)
-	for range orDefault(setup.nodes, 20) {
+	for range cmp.Or(setup.nodes, 20) {
 		f.add(setup)
 	}
 	return f

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/hybridlimit/hybrid/internal/cause"
+	"github.com/hybridlimit/hybrid/internal/journal"
 	"github.com/hybridlimit/hybrid/slice"
 )
 
@@ -45,13 +47,13 @@ type StoreEvent struct {
 type events struct {
 	hooks  Hooks
 	logKey func(limiter, key string) string
-	log    *journal
+	log    *journal.Journal
 	logger *slog.Logger // writes to log
 	queue  chan StoreEvent
 	done   chan struct{}
 
-	causes   causes
-	failures *failures
+	causes   cause.Reader
+	failures *cause.Counts
 
 	dropped  atomic.Uint64
 	poisoned atomic.Uint64
@@ -79,7 +81,7 @@ func newEvents(opts *Options) *events {
 	e := &events{
 		hooks:    opts.Hooks,
 		logKey:   opts.LogKey,
-		log:      newJournal(opts.Logger.Handler()),
+		log:      journal.New(opts.Logger.Handler()),
 		queue:    make(chan StoreEvent, eventQueue),
 		done:     make(chan struct{}),
 		outages:  few(),
@@ -87,30 +89,30 @@ func newEvents(opts *Options) *events {
 		fleets:   few(),
 		panics:   few(),
 	}
-	e.failures = newFailures(&e.causes)
-	e.logger = e.log.logger()
+	e.failures = cause.NewCounts(&e.causes)
+	e.logger = e.log.Logger()
 	go e.run()
 	return e
 }
 
 // storeChanged logs a change, keeps it for Stats and queues it for the hook. It never
 // blocks.
-func (e *events) storeChanged(down bool, cause error) {
+func (e *events) storeChanged(down bool, err error) {
 	at := time.Now()
-	e.logStore(down, cause)
-	e.keep(StoreEvent{Down: down, At: at}, cause)
+	e.logStore(down, err)
+	e.keep(StoreEvent{Down: down, At: at}, err)
 	if e.hooks.Store == nil {
 		return
 	}
 	select {
-	case e.queue <- StoreEvent{Down: down, Err: cause, At: at}:
+	case e.queue <- StoreEvent{Down: down, Err: err, At: at}:
 	default:
 		e.dropped.Add(1)
 	}
 }
 
 // keep adds a change to the latest ones, and lets its cause be found out.
-func (e *events) keep(ev StoreEvent, cause error) {
+func (e *events) keep(ev StoreEvent, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.latest) == mostEvents {
@@ -125,8 +127,8 @@ func (e *events) keep(ev StoreEvent, cause error) {
 		defer e.mu.Unlock()
 		ev.Cause = text
 	}
-	if !e.causes.read(cause, tell) {
-		ev.Cause = otherCause
+	if !e.causes.Read(err, tell) {
+		ev.Cause = cause.Other
 	}
 }
 
@@ -141,13 +143,13 @@ func (e *events) recent() []StoreEvent {
 	return list
 }
 
-func (e *events) logStore(down bool, cause error) {
+func (e *events) logStore(down bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case down:
 		e.outages.Do(func() {
-			e.logger.Warn("hybrid: Redis does not answer; limiters follow their failure policy", "cause", causeValue{cause})
+			e.logger.Warn("hybrid: Redis does not answer; limiters follow their failure policy", "cause", cause.Value{Err: err})
 			e.loggedDown = true
 		})
 	case e.loggedDown:
@@ -158,23 +160,23 @@ func (e *events) logStore(down bool, cause error) {
 
 // accountPoisoned counts and logs that Redis refuses one account alone. It
 // never blocks.
-func (e *events) accountPoisoned(limiter, key string, cause error) {
+func (e *events) accountPoisoned(limiter, key string, err error) {
 	e.poisoned.Add(1)
 	e.accounts.Do(func() {
 		var name func() string
 		if e.logKey != nil {
 			name = func() string { return e.logKey(limiter, key) }
 		}
-		e.log.warnOf(name, "hybrid: an account in Redis cannot be used; its requests follow the failure policy",
-			"limiter", limiter, "cause", causeValue{cause})
+		e.log.WarnOf(name, "hybrid: an account in Redis cannot be used; its requests follow the failure policy",
+			"limiter", limiter, "cause", cause.Value{Err: err})
 	})
 }
 
 // unregistered logs that a node does what it should but for its registration: its
 // fleet is as last heard. It never blocks.
-func (e *events) unregistered(limiter string, cause error) {
+func (e *events) unregistered(limiter string, err error) {
 	e.fleets.Do(func() {
-		e.logger.Warn("hybrid: Redis refuses to register this server; its limiter does not know its fleet", "limiter", limiter, "cause", causeValue{cause})
+		e.logger.Warn("hybrid: Redis refuses to register this server; its limiter does not know its fleet", "limiter", limiter, "cause", cause.Value{Err: err})
 	})
 }
 
@@ -188,7 +190,7 @@ func (e *events) run() {
 		select {
 		case ev := <-e.queue:
 			if ev.Down {
-				ev.Cause = safeCause(ev.Err)
+				ev.Cause = cause.Of(ev.Err)
 			}
 			e.tell(ev)
 		case <-e.done:
@@ -212,7 +214,7 @@ func typeOf(p any) string { return fmt.Sprintf("%T", p) }
 // that never returns is left behind.
 func (e *events) stop() {
 	close(e.done)
-	e.log.stop()
+	e.log.Stop()
 }
 
 // IsBackground reports whether ctx is that of a call to Redis that belongs to no request: a

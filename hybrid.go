@@ -1,6 +1,7 @@
 package hybrid
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -13,6 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/internal/key"
+	"github.com/hybridlimit/hybrid/internal/redisclient"
+	"github.com/hybridlimit/hybrid/internal/waiting"
 	"github.com/hybridlimit/hybrid/slice"
 	"github.com/hybridlimit/hybrid/syncer"
 )
@@ -46,7 +50,7 @@ func New(rdb redis.UniversalClient, opts *Options) (*Node, error) {
 	if isNil(rdb) {
 		return nil, invalid("rdb", "nil", "a Redis client")
 	}
-	client, known, made := settingsOf(rdb)
+	client, known, made := redisclient.Of(rdb)
 	if !made {
 		return nil, invalid("rdb", fmt.Sprintf("a %T without options", rdb), "a client made by its constructor")
 	}
@@ -56,7 +60,7 @@ func New(rdb redis.UniversalClient, opts *Options) (*Node, error) {
 	}
 	n := newNode(store, full)
 	if known {
-		warnClient(n.opts.Logger, &client, full.StoreTimeout)
+		client.Warn(n.opts.Logger, full.StoreTimeout)
 	}
 	return n, nil
 }
@@ -83,7 +87,7 @@ func newNode(store syncer.Store, opts Options) *Node {
 		MaxKeys:      opts.MaxKeys,
 		Logger:       opts.Logger,
 		Changed:      e.storeChanged,
-		Failed:       e.failures.add,
+		Failed:       e.failures.Add,
 		Unregistered: e.unregistered,
 		Poisoned:     e.accountPoisoned,
 	})
@@ -110,9 +114,9 @@ func (n *Node) Limiter(name string, l Limit, opts *LimiterOptions) (*Limiter, er
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	lim := &Limiter{node: n, opts: o, dead: &n.sync.Dead, waits: newWaits(orDefault(o.MaxWaiters, 1<<14))}
+	lim := &Limiter{node: n, opts: o, dead: &n.sync.Dead, waits: waiting.New(cmp.Or(o.MaxWaiters, 1<<14))}
 	lim.limit.Store(&l)
-	cfg := syncer.LimiterConfig{Name: name, Plan: lim.plan(l), Policy: o.OnFailure, Timeout: o.StoreTimeout, Changed: lim.waits.wake}
+	cfg := syncer.LimiterConfig{Name: name, Plan: lim.plan(l), Policy: o.OnFailure, Timeout: o.StoreTimeout, Changed: lim.waits.Wake}
 	if o.LimitFor != nil {
 		lim.tiers = newTiers(lim)
 		cfg.PlanFor = lim.tiers.planFor
@@ -194,7 +198,7 @@ type Limiter struct {
 	opts  LimiterOptions
 	limit atomic.Pointer[Limit] // the limiter's own; written by SetLimit
 	tiers *tiers                // nil without LimitFor
-	waits *waits
+	waits *waiting.Lines
 
 	setting sync.Mutex // one SetLimit at a time: the limit and the core's plan are one
 }
@@ -245,7 +249,7 @@ func (l *Limiter) SetLimit(l2 Limit) error {
 	defer l.setting.Unlock()
 	l.limit.Store(&l2)
 	l.core.SetPlan(l.plan(l2))
-	l.waits.wake()
+	l.waits.Wake()
 	return nil
 }
 
@@ -268,7 +272,7 @@ func (l *Limiter) plan(limit Limit) *syncer.Plan {
 	case limit.Count() == 0:
 		return syncer.NewPlan(slice.Rule{Burst: limit.Burst()}, syncer.Dial{})
 	case limit == Unlimited():
-		return syncer.UnlimitedPlan(limit.Burst())
+		return key.UnlimitedPlan(limit.Burst())
 	}
 	return syncer.NewPlan(limit.Rule(), l.opts.Accuracy.dial())
 }

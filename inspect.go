@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/internal/cause"
 	"github.com/hybridlimit/hybrid/slice"
 	"github.com/hybridlimit/hybrid/syncer"
 )
@@ -92,9 +93,9 @@ func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
 		return v, ctx.Err()
 	}
 	cell, plan := exact.CellKey(key), l.planOf(key)
-	cause := "not asked: the limit is 0"
+	unasked := "not asked: the limit is 0"
 	if plan.Always {
-		cause = "not asked: the key is unlimited"
+		unasked = "not asked: the key is unlimited"
 	}
 	replies := l.core.Replies(cell)
 	if plan.Stored() {
@@ -102,9 +103,9 @@ func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
 		if v.store, err = l.core.Read(ctx, cell, plan.Rule); ctx.Err() != nil {
 			return v, ctx.Err()
 		}
-		cause = ""
+		unasked = ""
 		if err != nil {
-			cause = safeCause(err)
+			unasked = cause.Of(err)
 		}
 	}
 	var known bool
@@ -113,8 +114,8 @@ func (l *Limiter) look(ctx context.Context, key string) (v view, err error) {
 	v.policy, v.shadow = l.opts.OnFailure, l.opts.Shadow
 	s := &v.state
 	*s = stateOf(&v.node)
-	s.Limit, s.Known, s.StoreCause = l.limitOf(&v.node, key), known, cause
-	if cause == "" {
+	s.Limit, s.Known, s.StoreCause = l.limitOf(&v.node, key), known, unasked
+	if unasked == "" {
 		s.Store = accountOf(v.node.Plan.Rule, &v.store)
 		v.soon = soon(v.node.Plan.Rule, s.Store, l.node.opts.StoreTimeout)
 	}

@@ -1,6 +1,7 @@
 package hybrid
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -95,10 +96,10 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		full = *o
 	}
-	full.SyncInterval = orDefault(full.SyncInterval, 100*time.Millisecond)
-	full.StoreTimeout = orDefault(full.StoreTimeout, 20*time.Millisecond)
-	full.MaxKeys = orDefault(full.MaxKeys, 1<<20)
-	full.Prefix = orDefault(full.Prefix, "hybrid")
+	full.SyncInterval = cmp.Or(full.SyncInterval, 100*time.Millisecond)
+	full.StoreTimeout = cmp.Or(full.StoreTimeout, 20*time.Millisecond)
+	full.MaxKeys = cmp.Or(full.MaxKeys, 1<<20)
+	full.Prefix = cmp.Or(full.Prefix, "hybrid")
 	if full.Logger == nil {
 		full.Logger = slog.Default()
 	}
@@ -135,14 +136,6 @@ func (o *LimiterOptions) validate() error {
 
 func invalid(field string, value any, allowed string) error {
 	return fmt.Errorf("%w: %s: %v, allowed %s", ErrInvalidOption, field, value, allowed)
-}
-
-func orDefault[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
 }
 
 // member returns the name under which a node registers: its ID and random bits,

@@ -139,12 +139,12 @@ func (n *Node) Stats() Stats {
 		Calls:        n.sync.Calls().Calls.Load(),
 		CallTime:     histogramOf(n.sync.Calls().CallTime, float64(time.Second)),
 		BatchSize:    histogramOf(n.sync.Calls().BatchSize, 1),
-		Failures:     n.events.failures.byCause(),
+		Failures:     n.events.failures.ByCause(),
 		MaxKeys:      n.opts.MaxKeys,
 		Evictions:    n.sync.Evictions(),
 		Poisoned:     n.events.poisoned.Load(),
 		HooksDropped: n.events.dropped.Load(),
-		LogsDropped:  n.events.log.lost.Load(),
+		LogsDropped:  n.events.log.Lost(),
 		RecallErrors: n.sync.ExchangeErrors(),
 	}
 	n.sync.Collect()
@@ -161,7 +161,7 @@ func (n *Node) Stats() Stats {
 // waiters returns the callers of Wait; 0 for a limiter that is just being made or closed.
 func (n *Node) waiters(core *syncer.Limiter) int {
 	if l, ok := n.limiters.Load(core); ok {
-		return int(l.(*Limiter).waits.count.Load())
+		return l.(*Limiter).waits.Callers()
 	}
 	return 0
 }

@@ -1,7 +1,6 @@
 package hybrid
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -76,48 +75,6 @@ func TestFailuresByCause(t *testing.T) {
 		st.Failures["mine"] = 1 // it is a copy
 		if f.nodes[0].Stats().Failures["mine"] != 0 {
 			t.Error("Stats hands out the node's own map")
-		}
-	})
-}
-
-// oddError is an error of somebody's, of which each kind has a name of its own.
-type oddError struct{ panics bool }
-
-func (e oddError) Error() string {
-	if e.panics {
-		panic("no text")
-	}
-	return "odd"
-}
-
-// Whatever errors there are, they are a bounded number of series.
-func TestCausesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFailures(&causes{})
-		for i := range 100 {
-			f.count(fmt.Sprint("cause ", i))
-		}
-		f.add(oddError{panics: true})
-		synctest.Wait()
-		counts := f.byCause()
-		if len(counts) != mostCauses+1 || counts[otherCause] != 100-mostCauses+1 {
-			t.Errorf("%d causes: %v", len(counts), counts)
-		}
-
-		f = newFailures(&causes{})
-		slow := slowError{make(chan struct{})}
-		f.add(slow)
-		synctest.Wait()
-		for range mostUnread + 10 {
-			f.add(errors.New("one more"))
-		}
-		if n := f.byCause()[otherCause]; n != 10 {
-			t.Errorf("%d counted at once of 10 too many to wait", n)
-		}
-		close(slow.release)
-		synctest.Wait()
-		if n := sumOf(f.byCause()); n != mostUnread+11 {
-			t.Errorf("%d counted of %d: %v", n, mostUnread+11, f.byCause())
 		}
 	})
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hybridlimit/hybrid/exact"
+	"github.com/hybridlimit/hybrid/internal/waiting"
 	"github.com/hybridlimit/hybrid/syncer"
 )
 
@@ -20,9 +19,9 @@ func (l *Limiter) Wait(ctx context.Context, key string) error { return l.WaitN(c
 // lent ahead, and nothing smaller is admitted from the account until it has gone, so a
 // cost that fits the burst passes within n/rate, whatever others do (those that hold
 // slices go on with them). A turn takes two operations. In a window it asks again when the next one begins. AllowN,
-// which does not wait, has no turn. n = 0 does not wait. SetLimit, and a
-// Reset on this node, let those who wait ask again; a limit that LimitFor raises, and a
-// Reset elsewhere, do not: they wait for as long as they were told.
+// which does not wait, has no turn. n = 0 does not wait. Of callers on several nodes the one that
+// has waited longest asks first. SetLimit, another limit from LimitFor and a Reset on this node
+// let those who wait ask again; a Reset elsewhere does not.
 //
 // It returns at once, with an error that is context.DeadlineExceeded, if ctx ends
 // before the caller may ask again or, where others stand before it, before the first
@@ -40,22 +39,22 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 	if plan := l.planAhead(key); !plan.Fits(n) && !l.opts.Shadow {
 		return fmt.Errorf("%w: cost %d of %d", ErrExceedsBurst, n, plan.Rule.Burst)
 	}
-	line, place := l.waits.join(key)
+	line, place := l.waits.Join(key)
 	if line == nil {
-		return fmt.Errorf("%w: %d wait for this key, allowed %d", ErrTooManyWaiters, l.waits.most, l.waits.most)
+		return fmt.Errorf("%w: %d wait for this key, allowed %d", ErrTooManyWaiters, l.waits.Most(), l.waits.Most())
 	}
-	defer l.waits.count.Add(-1)
-	leave, leaves := func() { l.waits.leave(key, line, place) }, true
+	defer l.waits.Done()
+	leave, leaves := func() { l.waits.Leave(key, line, place) }, true
 	defer func() {
 		if leaves {
 			leave()
 		}
 	}()
-	if err := line.await(ctx, place, l.core.Done()); err != nil {
+	if err := line.Await(ctx, place, l.core.Done()); err != nil {
 		return err
 	}
 	for refused := 0; ; refused++ {
-		news := l.waits.news()
+		news := l.waits.News()
 		after, err := l.ask(ctx, key, n)
 		if err != nil || after == 0 {
 			return err
@@ -71,7 +70,7 @@ func (l *Limiter) WaitN(ctx context.Context, key string, n int64) error {
 		if err != nil || after == 0 {
 			return err
 		}
-		if err := line.sleep(ctx, after, after+yield(after, refused), news, l.core.Done()); err != nil {
+		if err := line.Sleep(ctx, after, after+yield(after, refused), news, l.core.Done()); err != nil {
 			return err
 		}
 	}
@@ -118,10 +117,10 @@ func (l *Limiter) reserve(ctx context.Context, key string, n int64, after time.D
 // ends, gives the turn back. Either leaves the line when Redis has been told: before that
 // the next one would ask in vain. If there is news, or the turn's lease was lost, it
 // gives the turn back and returns with neither, to ask again.
-func (l *Limiter) stand(ctx context.Context, line *line, news <-chan struct{}, turn *syncer.Turn, leave func()) (passed bool, err error) {
+func (l *Limiter) stand(ctx context.Context, line *waiting.Line, news <-chan struct{}, turn *syncer.Turn, leave func()) (passed bool, err error) {
 	under := l.node.undoing.enter() // the end of a limiter waits for what is to be given back
 	told := func() { l.node.undoing.leave(under) }
-	for !closed(news) {
+	for !waiting.Closed(news) {
 		if turn.Usable() {
 			turn.Go(func() { leave(); told() })
 			return true, nil
@@ -133,8 +132,8 @@ func (l *Limiter) stand(ctx context.Context, line *line, news <-chan struct{}, t
 			}
 			continue
 		}
-		if err := line.sleep(ctx, goes, due, news, l.core.Done()); err != nil {
-			line.forget() // the next one does not wait for this one's turn
+		if err := line.Sleep(ctx, goes, due, news, l.core.Done()); err != nil {
+			line.Forget() // the next one does not wait for this one's turn
 			turn.GiveUp(func() { leave(); told() })
 			return false, err
 		}
@@ -146,168 +145,4 @@ func (l *Limiter) stand(ctx context.Context, line *line, news <-chan struct{}, t
 	case <-ctx.Done():
 	}
 	return false, nil
-}
-
-// closed reports whether a channel is closed.
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// waits is the lines of callers that wait, by key. Only keys that somebody
-// waits for are in it.
-type waits struct {
-	most  int          // places in one line
-	count atomic.Int64 // callers: one that has left may leave its place later
-	mu    sync.Mutex
-	lines map[string]*line
-	woken chan struct{} // closed and replaced when a limit has changed or a key was reset
-}
-
-func newWaits(most int) *waits {
-	return &waits{most: most, lines: make(map[string]*line), woken: make(chan struct{})}
-}
-
-// news returns a channel that is closed when it is worth asking again.
-func (w *waits) news() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.woken
-}
-
-// wake makes the first of each line ask again.
-func (w *waits) wake() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	close(w.woken)
-	w.woken = make(chan struct{})
-}
-
-// line is the callers of one key, first come first served. The first one asks;
-// the others wait for their turn.
-type line struct {
-	mu    sync.Mutex // after waits.mu
-	turns []chan struct{}
-	next  time.Time       // the first one asks again then, and nobody passes earlier; zero: it is asking
-	news  <-chan struct{} // when it is closed, next is void: the first one asks now
-}
-
-// join puts a caller at the end of its line; without a line if that is too long.
-func (w *waits) join(key string) (*line, chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ln := w.lines[key]
-	if ln == nil {
-		ln = &line{}
-		w.lines[key] = ln
-	}
-	turn := make(chan struct{})
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	if len(ln.turns) >= w.most {
-		return nil, nil
-	}
-	w.count.Add(1)
-	ln.turns = append(ln.turns, turn)
-	if len(ln.turns) == 1 {
-		close(turn)
-	}
-	return ln, turn
-}
-
-// leave takes a caller out, wherever it stands, and gives the turn on if it was
-// the first.
-func (w *waits) leave(key string, ln *line, turn chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	for i, t := range ln.turns {
-		if t != turn {
-			continue
-		}
-		ln.turns = append(ln.turns[:i], ln.turns[i+1:]...)
-		if i == 0 {
-			ln.next = time.Time{} // that was for its cost
-		}
-		if i == 0 && len(ln.turns) > 0 {
-			close(ln.turns[0])
-		}
-		break
-	}
-	if len(ln.turns) == 0 && w.lines[key] == ln {
-		delete(w.lines, key)
-	}
-}
-
-// await waits for the caller's turn.
-func (ln *line) await(ctx context.Context, turn, ended <-chan struct{}) error {
-	if closed(turn) {
-		return nil
-	}
-	if err := tooLate(ctx, ln.earliest()); err != nil {
-		return err
-	}
-	select {
-	case <-turn:
-		return nil
-	case <-ended:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// earliest returns the moment before which nobody passes; zero if that is not
-// known.
-func (ln *line) earliest() time.Time {
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	if closed(ln.news) {
-		return time.Time{} // the first one may not have noticed yet
-	}
-	return ln.next
-}
-
-// forget drops what was known of when the first one passes.
-func (ln *line) forget() {
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	ln.next = time.Time{}
-}
-
-// sleep waits for a while before the first caller asks again or uses its turn, which is
-// not before next; or until there is news.
-func (ln *line) sleep(ctx context.Context, next, d time.Duration, news, ended <-chan struct{}) error {
-	passes := time.Now().Add(next)
-	if err := tooLate(ctx, passes); err != nil {
-		return err
-	}
-	ln.mu.Lock()
-	ln.next, ln.news = passes, news
-	ln.mu.Unlock()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-news:
-		return nil
-	case <-ended:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// tooLate fails if ctx ends before a moment.
-func tooLate(ctx context.Context, moment time.Time) error {
-	if deadline, ok := ctx.Deadline(); ok && deadline.Before(moment) {
-		return fmt.Errorf("hybrid: the wait would exceed the context's deadline: %w", context.DeadlineExceeded)
-	}
-	return nil
 }

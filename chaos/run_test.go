@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"strconv"
@@ -139,7 +140,7 @@ func play(t testing.TB, f fault) *outcome {
 	}
 	asFleet(func() { r.fleet = setup.start(t) })
 	r.out = outcome{fault: f.name, seed: *seedFlag, limit: setup.limit, accuracy: setup.accuracy, nodes: setup.nodes,
-		timeout: orDefault(setup.options.StoreTimeout, defaultTimeout), tick: orDefault(setup.options.SyncInterval, defaultTick), expect: f.expect, well: f.sparesServer(),
+		timeout: cmp.Or(setup.options.StoreTimeout, defaultTimeout), tick: cmp.Or(setup.options.SyncInterval, defaultTick), expect: f.expect, well: f.sparesServer(),
 		secrets: []string{secretMark, password, secretHost, "127.0.0.1", portOf(r.addr())}}
 	r.phases()
 	return &r.out
@@ -158,11 +159,11 @@ func (r *run) phases() {
 	pinged, others := pings(patient(r.t, r.server.Addr, "", ""), r.began, stop), pings(patient(r.t, r.other.Addr, "", ""), r.began, stop)
 	samples := watch(r.fleet, r.began, stop)
 
-	time.Sleep(orDefault(r.fault.calm, longCalm))
+	time.Sleep(cmp.Or(r.fault.calm, longCalm))
 	r.out.clientsBefore = r.clients()
 	r.out.began = r.since()
 	r.must(r.fault.begin(r))
-	time.Sleep(r.began.Add(r.out.began + lasting(orDefault(r.fault.lasts, shortFault))).Sub(time.Now()))
+	time.Sleep(r.began.Add(r.out.began + lasting(cmp.Or(r.fault.lasts, shortFault))).Sub(time.Now()))
 	r.out.ended = r.since()
 	r.must(r.fault.end(r))
 	r.awaitStore()
@@ -245,11 +246,4 @@ func (r *run) must(err error) {
 func portOf(addr string) string {
 	_, port, _ := net.SplitHostPort(addr)
 	return port
-}
-
-func orDefault(d, standard time.Duration) time.Duration {
-	if d == 0 {
-		return standard
-	}
-	return d
 }

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -58,7 +59,7 @@ func ClientIP(trusted []string, opts *IPOptions) Key {
 
 // field is the name of the header, canonical.
 func (o *IPOptions) field() (string, error) {
-	name := orDefault(o.Header, "X-Forwarded-For")
+	name := cmp.Or(o.Header, "X-Forwarded-For")
 	if err := checkName("httplimit.IPOptions.Header", name); err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -39,7 +40,7 @@ type DeciderOptions struct {
 
 // field is what errors call a setting.
 func (o *DeciderOptions) field(name string) string {
-	return orDefault(o.Owner, "httplimit.DeciderOptions") + "." + name
+	return cmp.Or(o.Owner, "httplimit.DeciderOptions") + "." + name
 }
 
 // limit is what errors call a limit.
@@ -127,7 +128,7 @@ func (d *Decider) add(field string, c Limit) error {
 	case c.Key.err != nil:
 		return c.Key.err
 	}
-	l := limit{limiter: c.Limiter, find: c.Key.find, cost: c.Cost, name: orDefault(c.Name, c.Limiter.Name()), policies: &policies{}}
+	l := limit{limiter: c.Limiter, find: c.Key.find, cost: c.Cost, name: cmp.Or(c.Name, c.Limiter.Name()), policies: &policies{}}
 	if len(d.limits) > 0 {
 		first := &d.limits[0]
 		if l.limiter.Node() != first.limiter.Node() {

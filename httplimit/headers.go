@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -22,7 +23,7 @@ func (o *DeciderOptions) answers() (answers, error) {
 	if err != nil {
 		return answers{}, err
 	}
-	a := answers{style: o.Headers, names: names, problem: o.Problem, noKey: orDefault(o.NoKey, http.StatusBadRequest)}
+	a := answers{style: o.Headers, names: names, problem: o.Problem, noKey: cmp.Or(o.NoKey, http.StatusBadRequest)}
 	switch o.Headers {
 	case XRateLimit, XRateLimitEpoch:
 		a.shown = []string{names.Limit, names.Remaining, names.Reset}

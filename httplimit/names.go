@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -84,10 +85,10 @@ func (n Names) resolve(owner string, style Headers) (Names, error) {
 	seen := map[string]string{}
 	for _, h := range all {
 		field := owner + "." + h.field
-		if err := checkName(field, orDefault(*h.name, h.standard)); err != nil {
+		if err := checkName(field, cmp.Or(*h.name, h.standard)); err != nil {
 			return Names{}, err
 		}
-		*h.name = http.CanonicalHeaderKey(orDefault(*h.name, h.standard))
+		*h.name = http.CanonicalHeaderKey(cmp.Or(*h.name, h.standard))
 		if h.styles != nil && !slices.Contains(h.styles, style) {
 			continue
 		}
@@ -110,12 +111,4 @@ func checkName(field, name string) error {
 		return refused(field, fmt.Sprintf("%q", name), "a header name with no meaning for the message's framing or content")
 	}
 	return nil
-}
-
-func orDefault[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
 }

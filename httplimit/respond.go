@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -105,4 +106,4 @@ func (a Answer) write(w http.ResponseWriter) {
 }
 
 // titleOf says a status in words; Options.NoKey may be one that has none.
-func titleOf(status int) string { return orDefault(http.StatusText(status), "Refused") }
+func titleOf(status int) string { return cmp.Or(http.StatusText(status), "Refused") }

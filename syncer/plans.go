@@ -15,9 +15,6 @@ type (
 // NewPlan makes the plan of an account rule under a dial.
 var NewPlan = key.NewPlan
 
-// UnlimitedPlan is the plan of a limit that denies nothing.
-var UnlimitedPlan = key.UnlimitedPlan
-
 // RefreshPlan asks for the key's own limit again, once per SyncInterval at most, so that
 // a change of it counts for the next request that no slice serves: a key that floors
 // serve, or that is denied, may not be settled for long. It calls user code, so no

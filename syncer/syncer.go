@@ -131,6 +131,5 @@ func (w *slowWatch) watch(roundTrip int64) {
 // outage says that an outage has begun or ended. Its backlog says nothing about round trips:
 // heartbeats come quickly then, and wait in it.
 func (w *slowWatch) outage() {
-	const backlog = 5 * time.Second
-	w.from.Store(w.now() + int64(backlog))
+	w.from.Store(w.now() + int64(5*time.Second))
 }

@@ -1,6 +1,7 @@
 package hybridgrpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ func newClient(limiter *hybrid.Limiter, opts *ClientOptions) (*client, error) {
 	if o.Key.isZero() {
 		o.Key = Target()
 	}
-	o.NoKey = orDefault(o.NoKey, codes.InvalidArgument)
+	o.NoKey = cmp.Or(o.NoKey, codes.InvalidArgument)
 	switch {
 	case limiter == nil:
 		return nil, invalid("ClientOptions: the limiter", "nil", "a limiter")

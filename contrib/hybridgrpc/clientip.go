@@ -1,6 +1,7 @@
 package hybridgrpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -38,7 +39,7 @@ func ClientIP(trusted []string, opts *IPOptions) Key {
 	if opts != nil {
 		o = *opts
 	}
-	field := strings.ToLower(orDefault(o.Header, "x-forwarded-for"))
+	field := strings.ToLower(cmp.Or(o.Header, "x-forwarded-for"))
 	if !isName(field) || strings.HasSuffix(field, "-bin") || field == "forwarded" {
 		return Key{err: invalid("IPOptions.Header", fmt.Sprintf("%.64q", field), "metadata that is a plain list of addresses: letters, digits and _-.")}
 	}

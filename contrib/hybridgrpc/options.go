@@ -1,6 +1,7 @@
 package hybridgrpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -133,8 +134,8 @@ const (
 func (o *ServerOptions) resolve(limiter *hybrid.Limiter) (*server, error) {
 	s := &server{
 		options:  *o,
-		noKey:    orDefault(o.NoKey, codes.InvalidArgument),
-		pushback: orDefault(o.LongestPushback, time.Minute),
+		noKey:    cmp.Or(o.NoKey, codes.InvalidArgument),
+		pushback: cmp.Or(o.LongestPushback, time.Minute),
 	}
 	first := Check{Limiter: limiter, Key: o.Key, Cost: o.Cost, Name: o.Name}
 	if first.Key.isZero() {
@@ -182,7 +183,7 @@ func (s *server) add(field string, c Check) error {
 	case len(s.limits) > 0 && c.Limiter.Node() != s.limits[0].limiter.Node():
 		return invalid(field+".Limiter", fmt.Sprintf("%.64q, of another node", c.Limiter.Name()), "limiters of one node")
 	}
-	l := limit{limiter: c.Limiter, key: c.Key, cost: c.Cost, name: orDefault(c.Name, c.Limiter.Name())}
+	l := limit{limiter: c.Limiter, key: c.Key, cost: c.Cost, name: cmp.Or(c.Name, c.Limiter.Name())}
 	if c.Key.isZero() {
 		l.sharesKey, l.key = true, s.limits[0].key
 	}
@@ -202,12 +203,4 @@ func validCode(field string, c codes.Code) error {
 		return invalid(field, uint32(c), "codes.Canceled to codes.Unauthenticated")
 	}
 	return nil
-}
-
-func orDefault[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
 }

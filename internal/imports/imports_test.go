@@ -28,21 +28,25 @@ const (
 // layers says which of our packages a package may import, by its folder.
 // Packages that are not in it stand outside the core and may import all of it.
 var layers = map[string][]string{
-	"slice":               {},
-	"precheck":            {"slice"},
-	"exact":               {"slice"},
-	"internal/key":        {"slice", "precheck"},
-	"internal/batch":      {"slice"},
-	"internal/fleet":      {"slice", "precheck"},
-	"syncer":              {"slice", "precheck", "internal/key", "internal/batch", "internal/fleet"},
-	".":                   {"slice", "precheck", "exact", "syncer", "internal/key", "internal/batch"},
-	"internal/modelcheck": {"slice", "internal/ledger"},
-	"internal/ledger":     {"slice"}, // a reference that borrowed from what it is held against would prove nothing
+	"slice":                {},
+	"precheck":             {"slice"},
+	"exact":                {"slice"},
+	"internal/key":         {"slice", "precheck"},
+	"internal/batch":       {"slice"},
+	"internal/fleet":       {"slice", "precheck"},
+	"syncer":               {"slice", "precheck", "internal/key", "internal/batch", "internal/fleet"},
+	"internal/cause":       {"exact", "syncer"},
+	"internal/redisclient": {},
+	"internal/journal":     {},
+	"internal/waiting":     {"syncer"},
+	".":                    {"slice", "precheck", "exact", "syncer", "internal/key", "internal/batch", "internal/cause", "internal/redisclient", "internal/journal", "internal/waiting"},
+	"internal/modelcheck":  {"slice", "internal/ledger"},
+	"internal/ledger":      {"slice"}, // a reference that borrowed from what it is held against would prove nothing
 }
 
-// speakRedis are the core packages that may import the client: exact makes
-// the calls, and the root only names its type in New.
-var speakRedis = []string{"exact", "."}
+// speakRedis are the core packages that may import the client: exact makes the calls, the root
+// names its type in New, and two look at its settings and its errors.
+var speakRedis = []string{"exact", ".", "internal/cause", "internal/redisclient"}
 
 // clockless are the pure cores: they are given times, and know only durations.
 var clockless = []string{"slice", "precheck", "internal/key", "internal/modelcheck"}

@@ -66,9 +66,7 @@ func NewPlan(rule slice.Rule, dial Dial) *Plan {
 }
 
 // UnlimitedPlan is the plan of a limit that denies nothing.
-func UnlimitedPlan(burst int64) *Plan {
-	return &Plan{Burst: burst, Rule: slice.Rule{Burst: burst}, Always: true}
-}
+func UnlimitedPlan(burst int64) *Plan { return &Plan{Burst: burst, Always: true} }
 
 // Stored reports whether the store has an account by this limit. By a limit that denies
 // everything or nothing it has none: it could not settle by such numbers.

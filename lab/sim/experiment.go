@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math/rand/v2"
 	"time"
@@ -76,13 +77,13 @@ func (e Experiment) withDefaults() Experiment {
 	if e.Limit == (hybrid.Limit{}) {
 		e.Limit = hybrid.PerMinute(1000)
 	}
-	e.Nodes = orDefault(e.Nodes, 20)
-	e.Trip = orDefault(e.Trip, Trip{Mean: 600 * time.Microsecond})
-	e.Keys = orDefault(e.Keys, 1)
-	e.Cost = orDefault(e.Cost, 1)
-	e.Warm = orDefault(e.Warm, findEachOther+e.Fill())
-	e.Fills = orDefault(e.Fills, 15)
-	e.Span = orDefault(e.Span, time.Duration(e.Fills*float64(e.Fill())))
+	e.Nodes = cmp.Or(e.Nodes, 20)
+	e.Trip = cmp.Or(e.Trip, Trip{Mean: 600 * time.Microsecond})
+	e.Keys = cmp.Or(e.Keys, 1)
+	e.Cost = cmp.Or(e.Cost, 1)
+	e.Warm = cmp.Or(e.Warm, findEachOther+e.Fill())
+	e.Fills = cmp.Or(e.Fills, 15)
+	e.Span = cmp.Or(e.Span, time.Duration(e.Fills*float64(e.Fill())))
 	return e
 }
 
@@ -106,7 +107,7 @@ func (e Experiment) mayFail() bool {
 	if e.Store == Mini {
 		trips = 8
 	}
-	return len(e.Faults) > 0 || trips*(e.Trip.most()+time.Microsecond) > orDefault(e.Timeout, storeTimeout)
+	return len(e.Faults) > 0 || trips*(e.Trip.most()+time.Microsecond) > cmp.Or(e.Timeout, storeTimeout)
 }
 
 // storeTimeout is the library's default.
@@ -133,12 +134,4 @@ func (e Experiment) random(purpose string) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(purpose)) // never fails
 	return rand.New(rand.NewPCG(e.Seed, h.Sum64()))
-}
-
-func orDefault[T comparable](value, standard T) T {
-	var zero T
-	if value == zero {
-		return standard
-	}
-	return value
 }

@@ -47,8 +47,8 @@ func (e Experiment) validateFleet() error {
 	return cmp.Or(
 		within("nodes", e.Nodes, 1, 1000),
 		within("servers", e.Servers, 0, 100_000),
-		within("sync", orDefault(e.Sync, time.Second), time.Millisecond, 10*time.Second),
-		within("timeout", orDefault(e.Timeout, time.Second), time.Millisecond, 10*time.Second),
+		within("sync", cmp.Or(e.Sync, time.Second), time.Millisecond, 10*time.Second),
+		within("timeout", cmp.Or(e.Timeout, time.Second), time.Millisecond, 10*time.Second),
 	)
 }
 

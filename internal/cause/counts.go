@@ -1,14 +1,14 @@
-package hybrid
+package cause
 
 import (
 	"maps"
 	"sync"
 )
 
-// causes finds out what errors mean. They come from user code, a Dialer or a hook of
+// Reader finds out what errors mean. They come from user code, a Dialer or a hook of
 // the client, and so may their text: they are read by a goroutine that runs while there
 // are any, and nobody waits for it.
-type causes struct {
+type Reader struct {
 	mu      sync.Mutex
 	unread  []unread
 	reading bool
@@ -22,9 +22,9 @@ type unread struct {
 
 const mostUnread = 1024
 
-// read lets the cause of an error be told, soon, without a lock held; false if too many
+// Read lets the cause of an error be told, soon, without a lock held; false if too many
 // wait for theirs. It never blocks.
-func (c *causes) read(err error, then func(cause string)) bool {
+func (c *Reader) Read(err error, then func(cause string)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.unread) >= mostUnread {
@@ -38,20 +38,20 @@ func (c *causes) read(err error, then func(cause string)) bool {
 	return true
 }
 
-func (c *causes) run() {
+func (c *Reader) run() {
 	for {
 		next := c.take()
 		if next == nil {
 			return
 		}
 		for _, u := range next {
-			u.then(safeCause(u.err))
+			u.then(Of(u.err))
 		}
 	}
 }
 
 // take returns what has come; nil ends the goroutine.
-func (c *causes) take() []unread {
+func (c *Reader) take() []unread {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next := c.unread
@@ -59,23 +59,9 @@ func (c *causes) take() []unread {
 	return next
 }
 
-// otherCause is that of an error that panics, that too many others came before, or that
-// is one cause too many.
-const otherCause = "other"
-
-// safeCause is causeOf of an error that may be anybody's.
-func safeCause(err error) (cause string) {
-	defer func() {
-		if recover() != nil {
-			cause = otherCause
-		}
-	}()
-	return causeOf(err)
-}
-
-// failures counts failed operations by cause.
-type failures struct {
-	causes *causes
+// Counts is how many errors there were, by cause.
+type Counts struct {
+	reader *Reader
 
 	mu     sync.Mutex
 	counts map[string]uint64
@@ -85,28 +71,27 @@ type failures struct {
 // keeps a time series for each should have to believe that.
 const mostCauses = 32
 
-func newFailures(c *causes) *failures {
-	return &failures{causes: c, counts: make(map[string]uint64)}
-}
+// NewCounts counts errors that a reader reads.
+func NewCounts(r *Reader) *Counts { return &Counts{reader: r, counts: make(map[string]uint64)} }
 
-// add counts an error. It never blocks.
-func (f *failures) add(err error) {
-	if !f.causes.read(err, f.count) {
-		f.count(otherCause)
+// Add counts an error. It never blocks.
+func (f *Counts) Add(err error) {
+	if !f.reader.Read(err, f.count) {
+		f.count(Other)
 	}
 }
 
-func (f *failures) count(cause string) {
+func (f *Counts) count(cause string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, known := f.counts[cause]; !known && len(f.counts) >= mostCauses {
-		cause = otherCause
+		cause = Other
 	}
 	f.counts[cause]++
 }
 
-// byCause returns a copy of the counts.
-func (f *failures) byCause() map[string]uint64 {
+// ByCause returns a copy of the counts.
+func (f *Counts) ByCause() map[string]uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.counts)

@@ -1,6 +1,6 @@
 //go:build !plan9
 
-package hybrid
+package cause
 
 import "syscall"
 

@@ -1,6 +1,9 @@
-package hybrid
+// Package redisclient looks at the settings of a client of go-redis, and warns of those under
+// which the library cannot do what it promises.
+package redisclient
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -8,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clientSettings is what the library's calls meet in a client of go-redis,
+// Settings is what the library's calls meet in a client of go-redis,
 // after its defaults. A time limit of 0 is none.
-type clientSettings struct {
+type Settings struct {
 	options string // the type of its options
 
 	read, write time.Duration
@@ -27,13 +30,13 @@ type clientSettings struct {
 	shardCheck  time.Duration
 }
 
-// settingsOf looks at a client. known is false for a kind that is not
+// Of looks at a client. known is false for a kind that is not
 // go-redis's own. made is false for a client that no constructor has made:
 // whatever it is asked to do will crash.
-func settingsOf(rdb redis.UniversalClient) (s clientSettings, known, made bool) {
+func Of(rdb redis.UniversalClient) (s Settings, known, made bool) {
 	defer func() {
 		if recover() != nil {
-			s, known, made = clientSettings{}, true, false
+			s, known, made = Settings{}, true, false
 		}
 	}()
 	switch rdb := rdb.(type) {
@@ -67,8 +70,8 @@ const (
 
 // ofClient reads options that are complete: a time limit of -1 has become 0, and
 // one of -2, by which no deadline is set at all, -1.
-func ofClient(o *redis.Options) clientSettings {
-	return clientSettings{
+func ofClient(o *redis.Options) Settings {
+	return Settings{
 		options: "redis.Options",
 		read:    max(o.ReadTimeout, 0), write: max(o.WriteTimeout, 0), bound: o.ContextTimeoutEnabled,
 		dial: o.DialTimeout, dialPause: o.DialerRetryTimeout,
@@ -80,14 +83,14 @@ func ofClient(o *redis.Options) clientSettings {
 
 // ofCluster reads options of which the clients of the servers are made: there a
 // limit of 0 means the default, also one that was -1 when the user set it.
-func ofCluster(o *redis.ClusterOptions) clientSettings {
+func ofCluster(o *redis.ClusterOptions) Settings {
 	read := serverTimeout(o.ReadTimeout, defaultReadTimeout)
-	return clientSettings{
+	return Settings{
 		options: "redis.ClusterOptions",
 		read:    read, write: serverTimeout(o.WriteTimeout, read), bound: o.ContextTimeoutEnabled,
 		dial: o.DialTimeout, dialPause: o.DialerRetryTimeout,
 		pool: o.PoolSize, active: o.MaxActiveConns, leastPool: mostClusterConns,
-		poolTimeout: orDefault(o.PoolTimeout, defaultReadTimeout),
+		poolTimeout: cmp.Or(o.PoolTimeout, defaultReadTimeout),
 		noRedirects: o.MaxRedirects <= 0,
 		replicas:    replicaOption(o),
 	}
@@ -105,14 +108,14 @@ func replicaOption(o *redis.ClusterOptions) string {
 	return ""
 }
 
-func ofRing(o *redis.RingOptions) clientSettings {
+func ofRing(o *redis.RingOptions) Settings {
 	read := serverTimeout(o.ReadTimeout, defaultReadTimeout)
-	return clientSettings{
+	return Settings{
 		options: "redis.RingOptions",
 		read:    read, write: serverTimeout(o.WriteTimeout, read), bound: o.ContextTimeoutEnabled,
-		dial: orDefault(o.DialTimeout, defaultDialTimeout), dialPause: o.DialerRetryTimeout,
-		pool: orDefault(o.PoolSize, mostConns), active: o.MaxActiveConns, leastPool: shardConns(len(o.Addrs)),
-		poolTimeout: orDefault(o.PoolTimeout, defaultReadTimeout),
+		dial: cmp.Or(o.DialTimeout, defaultDialTimeout), dialPause: o.DialerRetryTimeout,
+		pool: cmp.Or(o.PoolSize, mostConns), active: o.MaxActiveConns, leastPool: shardConns(len(o.Addrs)),
+		poolTimeout: cmp.Or(o.PoolTimeout, defaultReadTimeout),
 		limiter:     o.Limiter != nil,
 		shardCheck:  o.HeartbeatFrequency,
 	}
@@ -120,7 +123,7 @@ func ofRing(o *redis.RingOptions) clientSettings {
 
 // serverTimeout is what a server's client makes of a time limit.
 func serverTimeout(d, standard time.Duration) time.Duration {
-	return max(orDefault(d, standard), 0)
+	return max(cmp.Or(d, standard), 0)
 }
 
 // risk is a setting of the client under which the library cannot do what it
@@ -145,7 +148,7 @@ func (l *riskList) add(risky bool, field string, value any, recommended, why str
 }
 
 // risks lists the risky settings. The defaults of go-redis are none.
-func (s *clientSettings) risks(storeTimeout time.Duration) []risk {
+func (s *Settings) risks(storeTimeout time.Duration) []risk {
 	l := &riskList{options: s.options}
 	wait := min(storeTimeout, time.Second) // a call may take a second, and callers may wait for less
 	s.timeoutRisks(l, wait)
@@ -162,7 +165,7 @@ const (
 	shortestShardCheck  = 100 * time.Millisecond
 )
 
-func (s *clientSettings) timeoutRisks(l *riskList, wait time.Duration) {
+func (s *Settings) timeoutRisks(l *riskList, wait time.Duration) {
 	l.add(!s.bound && !inTime(s.read), "ReadTimeout", limitText(s.read), "1s to 10s, or ContextTimeoutEnabled",
 		"a server that never answers keeps calls and connections")
 	l.add(s.read > 0 && s.read < max(shortestReadTimeout, wait), "ReadTimeout", s.read, "at least 1s",
@@ -184,7 +187,7 @@ func limitText(d time.Duration) string {
 	return d.String()
 }
 
-func (s *clientSettings) poolRisks(l *riskList, wait time.Duration) {
+func (s *Settings) poolRisks(l *riskList, wait time.Duration) {
 	l.add(s.pool < s.leastPool, "PoolSize", s.pool, fmt.Sprintf("at least %d", s.leastPool),
 		"a node makes that many calls at once; more wait for a connection")
 	l.add(s.active > 0 && s.active < s.leastPool, "MaxActiveConns", s.active, fmt.Sprintf("0, or at least %d", s.leastPool),
@@ -193,7 +196,7 @@ func (s *clientSettings) poolRisks(l *riskList, wait time.Duration) {
 		"calls fail that would have got a connection in time")
 }
 
-func (s *clientSettings) kindRisks(l *riskList) {
+func (s *Settings) kindRisks(l *riskList) {
 	l.add(s.limiter, "Limiter", "set", "unset",
 		"a call that it stops counts as lost, and slices lapse; the node has a breaker of its own")
 	l.add(s.noRedirects, "MaxRedirects", 0, "3",
@@ -204,8 +207,8 @@ func (s *clientSettings) kindRisks(l *riskList) {
 		"three checks that fail move a shard's keys, each to one burst more")
 }
 
-// warnClient logs each risky setting of a client, once.
-func warnClient(logger *slog.Logger, s *clientSettings, storeTimeout time.Duration) {
+// Warn logs each risky setting, once.
+func (s *Settings) Warn(logger *slog.Logger, storeTimeout time.Duration) {
 	for _, r := range s.risks(storeTimeout) {
 		logger.Warn("hybrid: a risky setting of the Redis client",
 			"field", r.field, "value", r.value, "recommended", r.recommended, "why", r.why)

@@ -1,4 +1,6 @@
-package hybrid
+// Package cause names errors of Redis and of its client for logs and counters. Their text may
+// hold addresses, names of users and whatever a server or a proxy says; a cause never does.
+package cause
 
 import (
 	"context"
@@ -7,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -18,10 +21,29 @@ import (
 	"github.com/hybridlimit/hybrid/syncer"
 )
 
-// causeOf names an error of the store for the log. The text of such errors may
-// hold addresses, names of users and whatever a server or a proxy says; what is
-// returned here never does: it is a constant, a reply's code or a Go type.
-func causeOf(err error) string {
+// Other is the cause of an error that panics, that too many others came before, or that is one
+// cause too many.
+const Other = "other"
+
+// Of returns the cause of an error, which may come from user code: a constant, a reply's code
+// or a Go type.
+func Of(err error) (cause string) {
+	defer func() {
+		if recover() != nil {
+			cause = Other
+		}
+	}()
+	return of(err)
+}
+
+// Value is the cause of an error in a log line. It is found when the line is written, as the text
+// of an error may come from user code, too.
+type Value struct{ Err error }
+
+// LogValue implements slog.LogValuer.
+func (v Value) LogValue() slog.Value { return slog.StringValue(Of(v.Err)) }
+
+func of(err error) string {
 	var reply redis.Error
 	switch {
 	case err == nil:

@@ -1,4 +1,6 @@
-package hybrid
+// Package journal writes log lines to a slog.Handler that is not trusted: from a goroutine of its
+// own, so that one which panics or blocks holds up nobody.
+package journal
 
 import (
 	"context"
@@ -7,10 +9,10 @@ import (
 	"time"
 )
 
-// journal is where a node's log lines go: to the user's slog.Handler, from a
+// Journal is where a node's log lines go: to the user's slog.Handler, from a
 // goroutine of its own. A handler that panics or blocks costs lines, which are
 // counted, and holds up neither requests nor the node.
-type journal struct {
+type Journal struct {
 	to    slog.Handler
 	queue chan entry
 	done  chan struct{}
@@ -26,25 +28,29 @@ type entry struct {
 
 const mostEntries = 64
 
-func newJournal(to slog.Handler) *journal {
-	j := &journal{to: to, queue: make(chan entry, mostEntries), done: make(chan struct{})}
+// New starts a journal of a handler.
+func New(to slog.Handler) *Journal {
+	j := &Journal{to: to, queue: make(chan entry, mostEntries), done: make(chan struct{})}
 	go j.run()
 	return j
 }
 
-// logger returns a Logger that writes to the journal.
-func (j *journal) logger() *slog.Logger { return slog.New(journalHandler{journal: j, to: j.to}) }
+// Lost is how many lines were not written.
+func (j *Journal) Lost() uint64 { return j.lost.Load() }
 
-// warnOf is Warn of a line that is about one key, which is named as the user's
+// Logger returns a Logger that writes to the journal.
+func (j *Journal) Logger() *slog.Logger { return slog.New(handler{journal: j, to: j.to}) }
+
+// WarnOf is Warn of a line that is about one key, which is named as the user's
 // formatter shows it; nil: not at all.
-func (j *journal) warnOf(key func() string, msg string, args ...any) {
+func (j *Journal) WarnOf(key func() string, msg string, args ...any) {
 	r := slog.NewRecord(time.Now(), slog.LevelWarn, msg, 0)
 	r.Add(args...)
 	j.add(entry{to: j.to, record: r, key: key})
 }
 
 // add queues a line. It never blocks.
-func (j *journal) add(e entry) {
+func (j *Journal) add(e entry) {
 	select {
 	case j.queue <- e:
 	default:
@@ -52,7 +58,7 @@ func (j *journal) add(e entry) {
 	}
 }
 
-func (j *journal) run() {
+func (j *Journal) run() {
 	for {
 		select {
 		case e := <-j.queue:
@@ -65,7 +71,7 @@ func (j *journal) run() {
 }
 
 // finish writes what was said before the end.
-func (j *journal) finish() {
+func (j *Journal) finish() {
 	for {
 		select {
 		case e := <-j.queue:
@@ -76,7 +82,7 @@ func (j *journal) finish() {
 	}
 }
 
-func (j *journal) write(e entry) {
+func (j *Journal) write(e entry) {
 	defer func() {
 		if recover() != nil {
 			j.lost.Add(1)
@@ -99,13 +105,6 @@ func (j *journal) write(e entry) {
 	}
 }
 
-// causeValue is the cause of an error in a line. It is found in the journal:
-// errors may come from user code, and so may their text.
-type causeValue struct{ err error }
-
-// LogValue implements slog.LogValuer.
-func (c causeValue) LogValue() slog.Value { return slog.StringValue(causeOf(c.err)) }
-
 // name returns what LogKey makes of a key. What it panics with may be the key.
 func (e *entry) name() (text string) {
 	defer func() {
@@ -116,31 +115,31 @@ func (e *entry) name() (text string) {
 	return e.key()
 }
 
-// stop ends the goroutine once all lines are written. A handler that never
+// Stop ends the goroutine once all lines are written. A handler that never
 // returns is left behind.
-func (j *journal) stop() { close(j.done) }
+func (j *Journal) Stop() { close(j.done) }
 
-// journalHandler is the slog.Handler in front of the user's, whose lines it writes
+// handler is the slog.Handler in front of the user's, whose lines it writes
 // in the journal.
-type journalHandler struct {
-	journal *journal
+type handler struct {
+	journal *Journal
 	to      slog.Handler
 }
 
 // Enabled leaves the question to the journal.
-func (h journalHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h handler) Enabled(context.Context, slog.Level) bool { return true }
 
-func (h journalHandler) Handle(_ context.Context, r slog.Record) error {
+func (h handler) Handle(_ context.Context, r slog.Record) error {
 	h.journal.add(entry{to: h.to, record: r})
 	return nil
 }
 
-func (h journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	h.to = h.to.WithAttrs(attrs)
 	return h
 }
 
-func (h journalHandler) WithGroup(name string) slog.Handler {
+func (h handler) WithGroup(name string) slog.Handler {
 	h.to = h.to.WithGroup(name)
 	return h
 }

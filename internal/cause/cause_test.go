@@ -1,4 +1,4 @@
-package hybrid
+package cause
 
 import (
 	"context"
@@ -94,7 +94,7 @@ func TestCauses(t *testing.T) {
 		{errors.New("alice was here"), "*errors.errorString"},
 		{fmt.Errorf("on redis.internal: %w", errors.New("alice was here")), "*errors.errorString"},
 	} {
-		got := causeOf(c.err)
+		got := Of(c.err)
 		if got != c.want {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
@@ -144,7 +144,7 @@ func TestOwnErrorsHaveCauses(t *testing.T) {
 	}
 	for name, k := range causes {
 		for _, err := range []error{k.err, fmt.Errorf("at %s: %w", secretHost, k.err)} {
-			if got := causeOf(err); got != k.cause {
+			if got := Of(err); got != k.cause {
 				t.Errorf("%s has the cause %q, want %q", name, got, k.cause)
 			}
 		}
@@ -152,7 +152,7 @@ func TestOwnErrorsHaveCauses(t *testing.T) {
 	unlogged := []string{"ErrClosed", "ErrUnsettled", "ErrInvalidLimit", "ErrInvalidCost", "ErrInvalidOption", "errRefused"}
 	declared := regexp.MustCompile(`\b([eE]rr[A-Z]\w*) += errors\.New\(`)
 	for _, dir := range []string{"syncer", "exact", "internal/batch", "internal/fleet"} {
-		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		files, _ := filepath.Glob(filepath.Join("../..", dir, "*.go"))
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
@@ -184,8 +184,17 @@ func TestTextsOfTheClient(t *testing.T) {
 		if !strings.Contains(source.String(), `errors.New("`+text+`")`) {
 			t.Errorf("the client does not say %q any more", text)
 		}
-		if got := causeOf(fmt.Errorf("at %s: %w", secretHost, errors.New(text))); got != cause {
+		if got := Of(fmt.Errorf("at %s: %w", secretHost, errors.New(text))); got != cause {
 			t.Errorf("%q has the cause %q, want %q", text, got, cause)
 		}
 	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
