@@ -2,6 +2,7 @@ package hybrid
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"time"
 
@@ -46,9 +47,11 @@ func (s *tracedStore) Settle(ctx context.Context, batch []*slice.Settle) {
 }
 
 // spokenOf returns the tokens that the store may hold for used, though nobody
-// used them, if nobody hears the reply.
+// used them, if nobody hears the reply: what is given back is not told again, and what is
+// charged is, so that it may be charged twice.
 func spokenOf(st *slice.Settle) int64 {
-	tokens := st.Usage.Returned + st.Usage.Held + st.Usage.Want
+	u := &st.Usage
+	tokens := u.Returned + u.Held + u.Want + int64(math.Ceil(u.Return+max(u.Charged, 0)+u.Fallback))
 	for _, need := range st.Usage.Needs {
 		tokens += need.Cost * need.Count
 	}

@@ -108,7 +108,7 @@ func parseAccuracy(s string) (hybrid.Accuracy, error) {
 			return hybrid.Within(over, under), nil
 		}
 	}
-	return 0, allowed("balanced, strict, exact, or within(over, under) with both from 0 to 1")
+	return hybrid.Accuracy{}, allowed("balanced, strict, exact, or within(over, under) with both from 0 to 1")
 }
 
 func parsePart(s string) (float64, bool) {

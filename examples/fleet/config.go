@@ -191,6 +191,11 @@ func (d *dial) Set(s string) error {
 
 func (d *dial) String() string { return strings.ToLower(hybrid.Accuracy(*d).String()) }
 
+// MarshalBinary and UnmarshalBinary take an accuracy to the processes of the fleet.
+func (d dial) MarshalBinary() ([]byte, error) { return []byte(d.String()), nil }
+
+func (d *dial) UnmarshalBinary(text []byte) error { return d.Set(string(text)) }
+
 // onOff is a switch that is written out.
 type onOff bool
 
