@@ -30,7 +30,8 @@ func TestClosingSettlesWhatWasEvicted(t *testing.T) {
 				if err := l.Charge("a", 500); err != nil {
 					t.Fatal(err)
 				}
-				allow(t, l, "b", limit.Burst()+1) // never fits, and evicts a
+				n.link.RTT(func() time.Duration { return 15 * time.Millisecond }) // longer than the books are asked for
+				allow(t, l, "b", limit.Burst()+1)                                 // never fits, and evicts a
 				if err := end(n); err != nil {
 					t.Fatal(err)
 				}
@@ -40,6 +41,39 @@ func TestClosingSettlesWhatWasEvicted(t *testing.T) {
 				}
 				if used := books.Used - float64(books.Lent); !near(used, float64(admitted+500), 2) || name == "close" && books.Lent > 0 {
 					t.Errorf("%v used, %d lent; want %d used", used, books.Lent, admitted+500)
+				}
+			})
+		})
+	}
+}
+
+// The slice of an evicted key is on its way back, and Flush and Close wait until it is there.
+func TestClosingWaitsForTheSlicesOfTheEvicted(t *testing.T) {
+	for name, end := range map[string]func(n *node) error{
+		"close": func(n *node) error { return n.Close() },
+		"flush": func(n *node) error { return n.Flush(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			story(t, func(w *world) {
+				limit := hybrid.PerHour(6000)
+				n := w.node(hybrid.Options{MaxKeys: 1})
+				l := n.limiter("api", limit, hybrid.LimiterOptions{Accuracy: hybrid.Strict})
+				admitted := 0
+				for range 50 {
+					admitted += admits(t, l, "a", 1)
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(time.Second) // nothing is to be told
+				n.link.RTT(func() time.Duration { return 15 * time.Millisecond })
+				allow(t, l, "b", limit.Burst()+1) // never fits, and evicts a
+				if n.Stats().Evictions != 1 {
+					t.Fatal("a was not evicted")
+				}
+				if err := end(n); err != nil {
+					t.Fatal(err)
+				}
+				if b := w.books("api", limit, hybrid.Strict, "a"); b.Lent > 0 || !near(b.Used, float64(admitted), 3) {
+					t.Errorf("%v used, %d lent, want %d used", b.Used, b.Lent, admitted)
 				}
 			})
 		})

@@ -1,6 +1,7 @@
 package tests_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,28 +11,33 @@ import (
 // A charge is noticed though floors serve the key: the next request asks Redis.
 func TestAChargeIsNoticedBehindTheFloor(t *testing.T) {
 	for _, accuracy := range []hybrid.Accuracy{hybrid.Exact, hybrid.Balanced} {
-		t.Run(accuracy.String(), func(t *testing.T) {
-			story(t, func(w *world) {
-				limit := hybrid.PerMinute(20_000)
-				n := w.node(hybrid.Options{})
-				l := n.limiter("api", limit, hybrid.LimiterOptions{Accuracy: accuracy})
-				time.Sleep(2 * time.Minute) // the floor is full
-				used := 0
-				for range 50 {
-					if allow(t, l, "k", 1).Allowed {
-						used++
-						if err := l.Charge("k", 8999); err != nil {
-							t.Error(err)
+		for _, charge := range []int{8999, 99} { // more than the floor holds, and less
+			t.Run(fmt.Sprint(accuracy, " ", charge), func(t *testing.T) {
+				story(t, func(w *world) {
+					limit := hybrid.PerMinute(20_000)
+					n := w.node(hybrid.Options{})
+					l := n.limiter("api", limit, hybrid.LimiterOptions{Accuracy: accuracy})
+					time.Sleep(2 * time.Minute) // the floor is full
+					used := 0
+					for range 50 {
+						r := allow(t, l, "k", 1)
+						if used > 0 && r.Path == hybrid.PathFloor {
+							t.Fatalf("a floor admits beside a charge: %+v", r)
 						}
-						used += 8999
+						if r.Allowed {
+							if err := l.Charge("k", int64(charge)); err != nil {
+								t.Error(err)
+							}
+							used += 1 + charge
+						}
+						time.Sleep(2 * time.Millisecond)
 					}
-					time.Sleep(2 * time.Millisecond)
-				}
-				if used > 27_000 {
-					t.Errorf("%d used of 20,000", used)
-				}
+					if used > 27_000 {
+						t.Errorf("%d used of 20,000", used)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
