@@ -73,7 +73,7 @@ func TestPlantedFlawsAreFound(t *testing.T) {
 	}
 	for _, f := range flaws {
 		t.Run(f.name, func(t *testing.T) {
-			out, err := exec.Command("go", "test", "-count=1", "-timeout=1m", "-overlay", f.overlay(t), "-run", f.tests, ".").CombinedOutput()
+			out, err := exec.Command("go", "test", "-count=1", "-timeout=25s", "-overlay", f.overlay(t), "-run", f.tests, ".").CombinedOutput()
 			switch text := string(out); {
 			case err == nil:
 				t.Errorf("%s does not find it", f.tests)
