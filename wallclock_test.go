@@ -13,7 +13,7 @@ import (
 
 // Nodes whose wall clocks disagree by seconds are one fleet like any other:
 // only the store's clock counts.
-func TestCase02SkewedClients(t *testing.T) {
+func TestSkewedClients(t *testing.T) {
 	limit := PerSecond(10)
 	for _, skew := range []time.Duration{-3 * time.Second, 0, 3 * time.Second} {
 		setup := strict(3, limit)
@@ -54,7 +54,7 @@ func (f *fleet) checkTTLs(skew time.Duration) {
 // The packages that decide must not look at the wall clock, not even for a log
 // line: it would work on one machine and fail in a fleet. Nor does the one that
 // callers use: between two times of one process the monotonic clock counts.
-func TestCase02NoWallClock(t *testing.T) {
+func TestNoWallClock(t *testing.T) {
 	for _, pkg := range []string{"slice", "precheck", "syncer", "exact", "."} {
 		files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
 		if err != nil || len(files) < 5 {
@@ -111,7 +111,7 @@ func wallClockReadings(set *token.FileSet, file *ast.File) (found []string) {
 }
 
 // The check above finds what it looks for.
-func TestCase02WallClockIsFound(t *testing.T) {
+func TestWallClockIsFound(t *testing.T) {
 	const source = `package p
 import "time"
 var a, b, c = time.Now().UnixNano(), time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Now().Sub(time.Now())`

@@ -18,7 +18,7 @@ func failoverLoad() load {
 
 // A primary dies with writes that no replica has seen: what they had granted may be
 // admitted once more, and no more than that.
-func TestCase08SentinelFailover(t *testing.T) {
+func TestSentinelFailover(t *testing.T) {
 	for name, away := range map[string]func(*redistest.Server) error{
 		"killed": func(s *redistest.Server) error { s.Kill(); return nil },
 		"frozen": func(s *redistest.Server) error { return s.Stop() },

@@ -52,7 +52,7 @@ func (g *gate) set(closed bool) {
 // The primary and half of the nodes are cut off from the rest, and go on with each
 // other; the rest goes on with a new primary. What the old one acknowledges from then
 // on is lost when it is gone, and may have been admitted twice, but no more often.
-func TestCase08SentinelSplit(t *testing.T) {
+func TestSentinelSplit(t *testing.T) {
 	takesLong(t)
 	proved(t, split)
 }

@@ -27,7 +27,6 @@ func take(t testing.TB, s *Store, key string, l Limit, n int64) Decision {
 	return d
 }
 
-// Case 3.
 func TestDegenerateLimits(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb *redis.Client) {
 		s, ctx := newStore(t, rdb), context.Background()
@@ -75,7 +74,6 @@ func TestDegenerateLimits(t *testing.T) {
 	})
 }
 
-// Case 4.
 func TestDenialIsFree(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb *redis.Client) {
 		s := newStore(t, rdb)
@@ -103,7 +101,6 @@ func TestDenialIsFree(t *testing.T) {
 	})
 }
 
-// Case 13.
 func TestOneInstant(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, rdb *redis.Client) {
 		s := newStore(t, rdb)
@@ -209,7 +206,7 @@ func shift(t testing.TB, rdb *redis.Client, account string, by time.Duration) {
 	must(t, rdb.Set(context.Background(), account, strings.Join(f, " "), redis.KeepTTL).Err())
 }
 
-// Case 26: denied, polled 20 times, then asked again after exactly the first RetryAfter: admitted.
+// Denied, polled 20 times, then asked again after exactly the first RetryAfter: admitted.
 func TestRetryAfterIsExact(t *testing.T) {
 	const century = 36525 * 24 * time.Hour
 	limits := []Limit{PerDay(3), PerHour(7), PerMinute(11), PerSecond(3), PerSecond(1000), PerSecond(40_000_000),

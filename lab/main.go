@@ -32,6 +32,7 @@ var commands = []command{
 	{"table", "the rows that must reach their targets", runTable},
 	{"brief", "limits that fill in milliseconds", runBrief},
 	{"service", "whole services: up to a million requests per second", runService},
+	{"ablate", "what the table comes to without each mechanism of the protocol, in ten minutes", runAblate},
 	{"faults", "random fleets in which everything goes wrong", runFaults},
 	{"scaling", "how cost grows with keys, nodes, requests and limits, beside a formula", runScaling},
 	{"docs", "the tables and pictures of docs/accuracy.md, in minutes", runDocs},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -35,6 +36,7 @@ func runRows(t *testing.T, command string, all []sim.Row, args []string) error {
 	span := fs.Duration("span", 0, "measured `time` of each row, instead")
 	only := fs.String("only", "", "`pattern` of the rows to run")
 	seed := fs.Uint64("seed", 1, "`seed` of everything random")
+	asJSON := fs.Bool("json", false, "print the figures as JSON")
 	var store sim.Store
 	fs.Var(&store, "store", "`memory` or mini")
 	profile := profiled(fs)
@@ -56,7 +58,28 @@ func runRows(t *testing.T, command string, all []sim.Row, args []string) error {
 	}
 	measure(t, rows)
 	stop()
+	if *asJSON {
+		return printJSON(rows)
+	}
 	return printTable(rows)
+}
+
+// tableRow is what a row came to, for programs.
+type tableRow struct {
+	Name       string
+	Operations float64 // per request, Balanced
+	Waited     float64 // part of the requests, Balanced
+	Admitted   float64 // part of what a perfect central limiter admits, Strict
+}
+
+func printJSON(rows []sim.Measured) error {
+	list := make([]tableRow, 0, len(rows))
+	var wrong []error
+	for _, r := range rows {
+		list = append(list, tableRow{r.Name, r.Balanced.Operations(), r.Balanced.Waited(), r.Strict.Ratio()})
+		wrong = append(wrong, r.Balanced.Err(), r.Strict.Err())
+	}
+	return errors.Join(append(wrong, json.NewEncoder(os.Stdout).Encode(list))...)
 }
 
 // chosen is the rows whose names match a pattern, prepared and valid.

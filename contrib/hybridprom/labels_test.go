@@ -13,7 +13,7 @@ import (
 )
 
 // However many keys there are, the series stay the same, and none says a key.
-func TestCase21Labels(t *testing.T) {
+func TestLabels(t *testing.T) {
 	many := 100_000
 	if raceDetector {
 		many /= 10

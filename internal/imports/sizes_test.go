@@ -24,7 +24,7 @@ var rooms = []struct {
 // data are structs that only carry values: configuration, counters, what a step sees, what
 // people look at. Any other struct of the core has at most 14 fields.
 var data = []string{
-	"Stats", "LimiterStats", "KeyState", "Options", "Config", "Counts", "View", "Env", "Tally", "clientSettings",
+	"Stats", "LimiterStats", "KeyState", "Options", "Config", "Counts", "View", "Env", "Tally",
 	"events", // of the root: to be split when it moves
 }
 

@@ -30,7 +30,7 @@ func (f *fleet) admittedOver(limit Limit, times float64, d time.Duration, cost i
 }
 
 // A fleet of more nodes than tokens: shares round down to nothing.
-func TestCase12ShareBelowOneToken(t *testing.T) {
+func TestShareBelowOneToken(t *testing.T) {
 	longUnderRace(t)
 	for _, times := range []float64{1.4, 10} {
 		inBubble(t, strict(5, PerSecond(3)), func(f *fleet) {
@@ -43,7 +43,7 @@ func TestCase12ShareBelowOneToken(t *testing.T) {
 }
 
 // Parts of costs that stay stuck in slices deny such keys for ever.
-func TestCase22CostsAboveAShare(t *testing.T) {
+func TestCostsAboveAShare(t *testing.T) {
 	longUnderRace(t)
 	for _, times := range []float64{1.4, 100} {
 		inBubble(t, strict(20, PerMinute(20_000)), func(f *fleet) {
@@ -57,7 +57,7 @@ func TestCase22CostsAboveAShare(t *testing.T) {
 
 // A slice granted in one window is worth nothing in the next, though its node
 // returns it there.
-func TestCase24WindowEdge(t *testing.T) {
+func TestWindowEdge(t *testing.T) {
 	limit := Window(100, time.Second)
 	inBubble(t, strict(4, limit), func(f *fleet) {
 		for range 10 {
@@ -104,7 +104,7 @@ func (f *fleet) settle(l Limit, u slice.Usage) slice.Grant {
 
 // A window sees a full floor at its start and the refill during it: together
 // they must not be more than the part that floors may add.
-func TestCase24FloorsInAWindow(t *testing.T) {
+func TestFloorsInAWindow(t *testing.T) {
 	limit := Window(1000, time.Minute)
 	inBubble(t, fleetSetup{nodes: 20, limit: limit}, func(f *fleet) {
 		time.Sleep(2 * time.Minute) // floors are earned
@@ -133,7 +133,7 @@ func TestCase24FloorsInAWindow(t *testing.T) {
 
 // Denied, polled, and asked again after exactly the time that was told first.
 // Polls that were charged, or that wrote with rounding, would spoil it.
-func TestCase26ExactRetryAfter(t *testing.T) {
+func TestExactRetryAfter(t *testing.T) {
 	limits := []Limit{PerHour(3), PerHour(7), PerMinute(11), PerMinute(1000), PerSecond(1), PerSecond(3),
 		PerSecond(99_999), PerSecond(40_000_000), PerHour(1 << 40), Window(3, time.Hour), Window(100, time.Second)}
 	if raceDetector {

@@ -11,7 +11,7 @@ import (
 )
 
 // Redis stands still for 5 s under 5,000 requests a second, with all else as it is.
-func TestCase06RedisStalls(t *testing.T) {
+func TestRedisStalls(t *testing.T) {
 	f := fault{
 		name:   "stopped for long under much load",
 		begin:  func(r *run) error { return r.server.Stop() },
@@ -64,7 +64,7 @@ func quantile(list []time.Duration, p float64) time.Duration {
 
 // After a stall a node settles what the outage left, of its own accord, in no
 // more calls than there are ticks.
-func TestCase06NoStormAfterAStall(t *testing.T) {
+func TestNoStormAfterAStall(t *testing.T) {
 	r := &run{t: t, fault: fault{name: "calls after a stall"}, began: time.Now()}
 	r.server = redistest.Start(t, userArgs...)
 	r.admin = patient(r.t, r.server.Addr, "", "")

@@ -56,7 +56,7 @@ const marked = "tenant-4711"
 
 // Whatever keys there are, and whatever happens to them: what a node tells of itself is
 // as many numbers, and no text of it has a key in it.
-func TestCase21Labels(t *testing.T) {
+func TestLabels(t *testing.T) {
 	keys := 10_000
 	if *full {
 		keys = 1_000_000

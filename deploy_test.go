@@ -37,7 +37,7 @@ func fillTime(l Limit) time.Duration {
 
 // Nodes of two limits share one account while a deploy rolls. Each judges by
 // its own limit: the account needs no rule for it.
-func TestCase23RollingDeploy(t *testing.T) {
+func TestRollingDeploy(t *testing.T) {
 	high, low := PerSecond(1000), PerSecond(100)
 	both(t, strict(4, high), func(f *fleet) {
 		rng := rand.New(rand.NewPCG(1, 1))
@@ -96,7 +96,7 @@ func (f *fleet) checkLeasesEnd(l Limit) {
 }
 
 // The limit of all nodes changes at one moment, with slices out, up and down.
-func TestCase23LimitOfAll(t *testing.T) {
+func TestLimitOfAll(t *testing.T) {
 	for _, pair := range [][2]Limit{
 		{PerSecond(1000), PerMinute(1000)},
 		{PerMinute(1000), PerSecond(1000)},
@@ -117,7 +117,7 @@ func TestCase23LimitOfAll(t *testing.T) {
 
 // Half a million of a million a day are used, and the limit becomes ten a day:
 // they would take centuries to drain at that rate.
-func TestCase23MillionToTen(t *testing.T) {
+func TestMillionToTen(t *testing.T) {
 	before, after := PerDay(1_000_000), PerDay(10)
 	for _, slices := range []bool{false, true} {
 		inBubble(t, strict(4, before), func(f *fleet) {

@@ -18,7 +18,7 @@ import (
 // and of a cluster.
 
 // Many callers see the same full account before the first of them is charged.
-func TestCase13OneInstant(t *testing.T) {
+func TestOneInstant(t *testing.T) {
 	for _, acc := range exactly {
 		setup := fleetSetup{nodes: 1, limit: PerHour(25), limiter: LimiterOptions{Accuracy: acc}}
 		t.Run(acc.String(), func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestCase13OneInstant(t *testing.T) {
 }
 
 // The callers of one key share its settles: there is one under way at a time.
-func TestCase13OneSettleAtATime(t *testing.T) {
+func TestOneSettleAtATime(t *testing.T) {
 	for _, acc := range []Accuracy{Balanced, Strict, Exact} {
 		setup := fleetSetup{nodes: 1, limit: PerHour(150), limiter: LimiterOptions{Accuracy: acc},
 			options: Options{StoreTimeout: time.Second}, rtt: func() time.Duration { return 5 * time.Millisecond }}
@@ -75,7 +75,7 @@ func oddKeys(n int) []string {
 
 // Keys of any bytes on a cluster: each has an account of its own, which a
 // second node finds too, and no caller hears of the cluster's ways.
-func TestCase17Cluster(t *testing.T) {
+func TestClusterIsLimitedAsOneServer(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3)
 	opts := &Options{StoreTimeout: 5 * time.Second}
 	limiters := make([]*Limiter, 2)
@@ -107,7 +107,7 @@ func TestCase17Cluster(t *testing.T) {
 }
 
 // Names and keys that read the same when put together are still different.
-func TestCase17NoCollision(t *testing.T) {
+func TestNoCollision(t *testing.T) {
 	onRedis(t, strict(1, PerHour(1)), func(f *fleet) {
 		for _, name := range []string{"a", "a:b", "1:a", "{a}"} {
 			l := f.limiterOf(name, PerHour(1), Strict)
@@ -136,7 +136,7 @@ func inParallel[T any](workers int, items []T, f func(T)) {
 
 // Nodes end under load: every call returns, every token is accounted for, and
 // nothing is left running.
-func TestCase28Close(t *testing.T) {
+func TestCloseReturnsSlices(t *testing.T) {
 	before := runtime.NumGoroutine()
 	keys := []string{"a", "b", "c", "d", "e"}
 	limit := slow(1000)

@@ -17,7 +17,7 @@ const stallRounds = 7
 
 // Whatever the node does with a million keys at once, no request waits for all of it: not for a sweep, not for a
 // new limit, not for Stats, not for a hook.
-func TestCase16ProcessWideStalls(t *testing.T) {
+func TestProcessWideStalls(t *testing.T) {
 	longUnderRace(t)
 	keys := 100_000
 	if *full {

@@ -59,7 +59,7 @@ func blackHole(t *testing.T) string {
 // callers wait for StoreTimeout at first and not at all once a node knows, and
 // together the nodes admit no more than the limit, even if it is smaller than
 // the fleet.
-func TestCase07RedisIsNotThere(t *testing.T) {
+func TestRedisIsNotThere(t *testing.T) {
 	for _, a := range absences {
 		for _, limit := range []hybrid.Limit{hybrid.PerSecond(100), hybrid.PerMinute(5)} {
 			t.Run(fmt.Sprintf("%s, %v", a.name, limit), func(t *testing.T) {
@@ -108,7 +108,7 @@ func withoutStore(t *testing.T, name string, limit hybrid.Limit, client func(*te
 }
 
 // A node that starts without Redis finds it when it comes.
-func TestCase07RedisComesLater(t *testing.T) {
+func TestRedisComesLater(t *testing.T) {
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr)
 	p.Refuse()

@@ -14,7 +14,7 @@ func slow(n int64) Limit { return Per(n, time.Duration(n)*1000*time.Hour) }
 // Settles fail before they run and after, with the client's retries at their
 // defaults. A settle that is sent again, or whose tokens are taken back though
 // it ran, would double them.
-func TestCase05ExactlyOnce(t *testing.T) {
+func TestExactlyOnce(t *testing.T) {
 	setup := strict(10, slow(1000))
 	setup.limiter.OnFailure = FailClosed
 	both(t, setup, func(f *fleet) { exactlyOnce(f, refused, cutBefore, cutAfter) })
@@ -84,7 +84,7 @@ func (f *fleet) checkBooks(key string, l Limit) {
 
 // A slice dies with its node: until then it counts against the burst, and two
 // epochs later nobody remembers it.
-func TestCase05KilledNode(t *testing.T) {
+func TestKilledNodeLosesOnlyItsSlices(t *testing.T) {
 	limit := PerMinute(1000)
 	inBubble(t, strict(2, limit), func(f *fleet) {
 		f.everyone(100, 5*time.Second, "k", 1)
@@ -118,7 +118,7 @@ func TestCase05KilledNode(t *testing.T) {
 }
 
 // With a window a dead node's slice comes back with the next one.
-func TestCase05KilledNodeInAWindow(t *testing.T) {
+func TestKilledNodeInAWindow(t *testing.T) {
 	limit := Window(1000, time.Minute)
 	inBubble(t, strict(2, limit), func(f *fleet) {
 		f.everyone(100, 5*time.Second, "k", 1)

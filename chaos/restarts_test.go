@@ -36,11 +36,11 @@ var restarts = []fault{
 }
 
 // No error reaches a caller while scripts are flushed and servers restart.
-func TestCase08FlushAndRestart(t *testing.T) { runFaults(t, restarts) }
+func TestFlushAndRestart(t *testing.T) { runFaults(t, restarts) }
 
 // A pipeline of calls meets a server without the script: each is sent again with
 // it, and none runs twice.
-func TestCase08PipelineAfterAFlush(t *testing.T) {
+func TestPipelineAfterAFlush(t *testing.T) {
 	ctx, s := context.Background(), redistest.Start(t)
 	rdb := s.Client(t)
 	store, err := exact.New(rdb, nil)

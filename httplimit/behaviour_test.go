@@ -19,7 +19,7 @@ var ctx = context.Background()
 var accuracies = []hybrid.Accuracy{hybrid.Balanced, hybrid.Strict, hybrid.Exact}
 
 // Late in a window the next one is near, whatever the window's length is.
-func TestCase18RetryAfterLateInAWindow(t *testing.T) {
+func TestRetryAfterLateInAWindow(t *testing.T) {
 	for _, acc := range accuracies[1:] { // without a floor, exactly 5 pass
 		inBubble(t, func(w *world) {
 			api := w.limiter("api", hybrid.Window(5, time.Minute), &hybrid.LimiterOptions{Accuracy: acc})
@@ -38,7 +38,7 @@ func TestCase18RetryAfterLateInAWindow(t *testing.T) {
 // Retry-After is never 0, and after as many whole seconds the same request
 // passes: of limits that refill within a millisecond, and of costs that take many
 // refills.
-func TestCase18RetryAfterIsKept(t *testing.T) {
+func TestRetryAfterIsKept(t *testing.T) {
 	limits := []hybrid.Limit{hybrid.PerSecond(1), hybrid.PerSecond(7), hybrid.PerSecond(1000), hybrid.PerMinute(5),
 		hybrid.Per(3, 10*time.Minute), hybrid.Per(3, 7*time.Millisecond), hybrid.PerSecond(100).WithBurst(10),
 		hybrid.Window(100, time.Second), hybrid.Window(20, time.Minute)}
@@ -65,7 +65,7 @@ func TestCase18RetryAfterIsKept(t *testing.T) {
 }
 
 // What no wait helps has no Retry-After.
-func TestCase18NothingToWaitFor(t *testing.T) {
+func TestNothingToWaitFor(t *testing.T) {
 	inBubble(t, func(w *world) {
 		none := w.serve(w.strict("none", hybrid.PerSecond(0)), nil)
 		wantStatus(t, call(none), http.StatusTooManyRequests, "Retry-After", "", "X-RateLimit-Limit", "0", "X-RateLimit-Remaining", "0")
@@ -79,7 +79,7 @@ func TestCase18NothingToWaitFor(t *testing.T) {
 
 // Of two limits on a route the one that denies describes the response, and the
 // other one is not charged.
-func TestCase19HeadersOfTheLimitThatDenied(t *testing.T) {
+func TestHeadersOfTheLimitThatDenied(t *testing.T) {
 	inBubble(t, func(w *world) {
 		user := w.strict("user", hybrid.PerHour(100))
 		tenant := w.strict("tenant", hybrid.PerDay(3))
@@ -114,7 +114,7 @@ func TestCase19HeadersOfTheLimitThatDenied(t *testing.T) {
 }
 
 // Limits of one size are told apart: the one that denies is named, whichever it is.
-func TestCase19LimitsOfOneSize(t *testing.T) {
+func TestLimitsOfOneSize(t *testing.T) {
 	inBubble(t, func(w *world) {
 		var told Decision
 		user, route, tenant := w.strict("user", hybrid.PerHour(2)), w.strict("route", hybrid.PerHour(2)), w.strict("tenant", hybrid.PerHour(2))
@@ -152,7 +152,7 @@ func TestCase19LimitsOfOneSize(t *testing.T) {
 
 // A client must not choose its bucket. Each row is a request, and the key that
 // it is counted under.
-func TestCase20ClientIP(t *testing.T) {
+func TestClientIP(t *testing.T) {
 	trusted := []string{"10.0.0.0/8", "192.168.1.7", "fd00::/8", "::ffff:172.16.0.0/108"}
 	for _, c := range []struct {
 		why       string
@@ -206,7 +206,7 @@ func TestCase20ClientIP(t *testing.T) {
 
 // The same through a middleware: a client that writes another X-Forwarded-For
 // each time has one budget.
-func TestCase20ForgedHeadersShareOneBudget(t *testing.T) {
+func TestForgedHeadersShareOneBudget(t *testing.T) {
 	inBubble(t, func(w *world) {
 		for name, key := range map[string]Key{"default": {}, "behind a proxy": ClientIP([]string{"10.0.0.0/8"}, nil)} {
 			h := w.serve(w.strict(name, hybrid.PerHour(3)), &Options{Key: key})

@@ -43,7 +43,7 @@ func onLedger(t testing.TB, store *ledger.Store, opts Options, limit Limit, lo *
 
 // An attack on one key costs the store what the limit costs it, not what the
 // attack sends.
-func TestCase10HotKey(t *testing.T) {
+func TestHotKey(t *testing.T) {
 	longUnderRace(t)
 	limit := PerSecond(1000)
 	rates := []float64{50_000}
@@ -81,7 +81,7 @@ func hotKey(f *fleet, rate float64, acc Accuracy) {
 
 // All load is on one node, and then on another: what idle nodes own must not
 // be missing there.
-func TestCase11QuietNode(t *testing.T) {
+func TestQuietNode(t *testing.T) {
 	limit := PerSecond(1000)
 	for _, acc := range []Accuracy{Balanced, Strict} {
 		setup := fleetSetup{limit: limit, limiter: LimiterOptions{Accuracy: acc}}
@@ -121,7 +121,7 @@ func (f *fleet) denials() (n int) {
 
 // Keys that nobody uses any more leave nothing behind, neither in the store nor
 // on the node.
-func TestCase15IdleKeys(t *testing.T) {
+func TestIdleKeys(t *testing.T) {
 	longUnderRace(t)
 	keys := 30_000
 	if *full {
@@ -164,7 +164,7 @@ func TestCase15IdleKeys(t *testing.T) {
 
 // The same on a real Redis, for accounts that lend nothing; those that do carry
 // the end of their leases.
-func TestCase15IdleKeysOnRedis(t *testing.T) {
+func TestIdleKeysOnRedis(t *testing.T) {
 	const keys = 20_000
 	for _, acc := range []Accuracy{Strict, Exact} {
 		setup := fleetSetup{nodes: 1, limit: PerSecond(10), limiter: LimiterOptions{Accuracy: acc}}
@@ -192,7 +192,7 @@ func TestCase15IdleKeysOnRedis(t *testing.T) {
 
 // One key of the wrong type among 64 that settle together: the others are
 // settled once each, and the failure policy decides that one.
-func TestCase25PoisonedAccount(t *testing.T) {
+func TestPoisonedAccount(t *testing.T) {
 	for policy, want := range map[FailurePolicy]bool{FailLocal: true, FailOpen: true, FailClosed: false} {
 		setup := strict(1, slow(100))
 		setup.limiter.OnFailure = policy
@@ -246,7 +246,7 @@ func poisoned(f *fleet, want bool) {
 
 // A flood of keys pushes a key out of the table all the time. What comes back
 // must not have a floor or a slice that it has used before.
-func TestCase27EvictionMintsNothing(t *testing.T) {
+func TestEvictionMintsNothing(t *testing.T) {
 	longUnderRace(t)
 	maxKeys, flood, span := 500, 2_500, 40*time.Second
 	if *full {

@@ -16,7 +16,7 @@ var ctx = context.Background()
 
 // A limiter that counts after the fact lets every node spend the whole limit
 // before the first report arrives.
-func TestCase01MidWindowBurst(t *testing.T) {
+func TestMidWindowBurst(t *testing.T) {
 	limit := PerMinute(162_000)
 	t.Run("Strict", func(t *testing.T) {
 		inBubble(t, strict(10, limit), func(f *fleet) {
@@ -76,7 +76,7 @@ func admittedOf(t *testing.T, l *Limiter, key string, calls int, cost int64) (n 
 // exactly lists the accuracies that never admit more than the limit.
 var exactly = []Accuracy{Strict, Exact}
 
-func TestCase03DegenerateLimits(t *testing.T) {
+func TestDegenerateLimits(t *testing.T) {
 	inBubble(t, strict(1, PerSecond(10)), func(f *fleet) {
 		for _, acc := range []Accuracy{Balanced, Strict, Exact} {
 			none := f.limiterOf("none "+acc.String(), PerSecond(0), acc)
@@ -128,7 +128,7 @@ func atOnce(t *testing.T, l *Limiter, key string, callers int) (n int) {
 
 // A period below the store's millisecond of TTL, and one whose tokens do not
 // divide it.
-func TestCase03OddPeriods(t *testing.T) {
+func TestOddPeriods(t *testing.T) {
 	for _, acc := range exactly {
 		half := Per(1, 500*time.Microsecond)
 		inBubble(t, fleetSetup{nodes: 1, limit: half, limiter: LimiterOptions{Accuracy: acc}}, func(f *fleet) {
@@ -160,7 +160,7 @@ func TestCase03OddPeriods(t *testing.T) {
 	}
 }
 
-func TestCase04DenialIsFree(t *testing.T) {
+func TestDenialIsFree(t *testing.T) {
 	for _, acc := range exactly {
 		for _, nodes := range []int{1, 3} {
 			setup := fleetSetup{nodes: nodes, limit: PerHour(10), limiter: LimiterOptions{Accuracy: acc}}
@@ -201,7 +201,7 @@ func TestCase04DenialIsFree(t *testing.T) {
 
 // The first of many callers goes away. Were the settle bound to its context,
 // all of them would fail with it.
-func TestCase14CancelledLeader(t *testing.T) {
+func TestCancelledLeader(t *testing.T) {
 	for _, acc := range []Accuracy{Balanced, Strict, Exact} {
 		inBubble(t, fleetSetup{nodes: 1, limit: PerHour(1000),
 			limiter: LimiterOptions{Accuracy: acc}, options: Options{StoreTimeout: time.Second},
@@ -239,7 +239,7 @@ func TestCase14CancelledLeader(t *testing.T) {
 // seconds is RetryAfter as HTTP says it.
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
-func TestCase18RetryAfter(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	minute := Window(5, time.Minute)
 	for _, acc := range exactly {
 		inBubble(t, fleetSetup{nodes: 2, limit: minute, limiter: LimiterOptions{Accuracy: acc}}, func(f *fleet) {
@@ -267,7 +267,7 @@ func TestCase18RetryAfter(t *testing.T) {
 
 // A denial says when to come back, and that is true: also for costs that take
 // several refills, and for a node that was not the one to use the limit up.
-func TestCase18RetryIsKept(t *testing.T) {
+func TestRetryIsKept(t *testing.T) {
 	limits := []Limit{PerSecond(1), PerSecond(7), PerSecond(1000), PerMinute(5), PerMinute(1000),
 		Per(3, 7*time.Millisecond), PerSecond(100).WithBurst(10), Window(100, time.Second), Window(20, time.Minute)}
 	for _, acc := range []Accuracy{Balanced, Strict, Exact} {

@@ -43,7 +43,7 @@ var refusals = []fault{
 }
 
 // A store that refuses is a store that fails, and no denial: the policy decides.
-func TestCase09RefusalsAreFailures(t *testing.T) { runFaults(t, refusals) }
+func TestRefusalsAreFailures(t *testing.T) { runFaults(t, refusals) }
 
 // fill gives the server so much to load that it takes a while.
 func fill(r *run) error {
