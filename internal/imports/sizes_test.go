@@ -17,7 +17,7 @@ var rooms = []struct {
 	dirs          []string
 	ceiling, goal int
 }{
-	{[]string{"syncer", "internal/key", "internal/batch", "internal/fleet"}, 6060, 3400},
+	{[]string{"syncer", "internal/key", "internal/batch", "internal/fleet"}, 6062, 3400},
 	{[]string{"."}, 2270, 1900},
 }
 

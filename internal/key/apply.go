@@ -18,6 +18,9 @@ func (s *State) ran(t *Step, st *slice.Settle) {
 		s.demand.counted = 0
 		t.Tally.Expired += lost
 	}
+	if s.debt.admitted == 0 {
+		s.fallback = Fallback{} // the outage is over, and paid for: the next one's share is of what is free then
+	}
 	if !s.inflight.resetInFlight {
 		s.learn(t, st)
 		s.conclude(t, st)
