@@ -9,12 +9,15 @@ import (
 	"github.com/hybridlimit/hybrid"
 )
 
+// settling are the calls that return when Redis has been told all.
+var settling = map[string]func(n *node) error{
+	"close": func(n *node) error { return n.Close() },
+	"flush": func(n *node) error { return n.Flush(ctx) },
+}
+
 // What an evicted key holds and owes reaches Redis before Close and Flush return.
 func TestClosingSettlesWhatWasEvicted(t *testing.T) {
-	for name, end := range map[string]func(n *node) error{
-		"close": func(n *node) error { return n.Close() },
-		"flush": func(n *node) error { return n.Flush(ctx) },
-	} {
+	for name, end := range settling {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
 				limit := hybrid.PerHour(6000)
@@ -49,10 +52,7 @@ func TestClosingSettlesWhatWasEvicted(t *testing.T) {
 
 // The slice of an evicted key is on its way back, and Flush and Close wait until it is there.
 func TestClosingWaitsForTheSlicesOfTheEvicted(t *testing.T) {
-	for name, end := range map[string]func(n *node) error{
-		"close": func(n *node) error { return n.Close() },
-		"flush": func(n *node) error { return n.Flush(ctx) },
-	} {
+	for name, end := range settling {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
 				limit := hybrid.PerHour(6000)
@@ -82,10 +82,7 @@ func TestClosingWaitsForTheSlicesOfTheEvicted(t *testing.T) {
 
 // The same for keys that found no room in a table of busy ones.
 func TestClosingSettlesWhatFoundNoRoom(t *testing.T) {
-	for name, end := range map[string]func(n *node) error{
-		"close": func(n *node) error { return n.Close() },
-		"flush": func(n *node) error { return n.Flush(ctx) },
-	} {
+	for name, end := range settling {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(w *world) {
 				limit := hybrid.PerHour(6000)
